@@ -29,14 +29,19 @@ mod record_faults;
 mod advise;
 mod bench;
 mod help;
+mod config;
 #[cfg(unix)] // What is shown is typed into bash.
 mod guide;
+#[cfg(target_os = "linux")] // What is typed is typed into bash, with the programs of Debian.
+mod first_hour;
 #[cfg(target_os = "linux")] // tmux, and a pseudo-terminal.
 mod terminal_snapshots;
 mod help_man_completions;
 #[cfg(unix)] // GNU parallel, and the shells of Unix.
 mod gnu_differential;
 mod parallel_compat;
+#[cfg(unix)] // bash and zsh.
+mod env_parallel;
 mod xargs_compat;
 mod bench_exit;
 mod bench_sweep;
@@ -63,6 +68,9 @@ const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
 /// The state directory of runs whose tests do not read the record.
 const STATE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/state");
+
+/// A configuration directory that does not exist.
+const CONFIG: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/no-config");
 
 /// The time after which a test gives up on a run. No run takes a tenth of it on an idle machine.
 /// Under Wine a start takes longer.
@@ -92,8 +100,10 @@ fn minder_as(changes: &str, line: &str) -> Command {
 }
 
 /// Variables that the machine or a surrounding build may set and that change a run.
-const AROUND: [&str; 8] = [
+const AROUND: [&str; 10] = [
     "MINDER_BACKEND",
+    "MINDER_RUN_JOBS",
+    "MINDER_RUN_PROFILE",
     "MINDER_RUN_NO_STATUS",
     "MAKEFLAGS",
     "MFLAGS",
@@ -111,6 +121,7 @@ fn from(program: &str, line: &str) -> Command {
         command.env_remove(name);
     }
     command.args(arguments(line)).env("LC_ALL", "C.UTF-8").env("MINDER_STATE_DIR", STATE);
+    command.env("MINDER_CONFIG_DIR", CONFIG);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -98,6 +98,13 @@ fn a_server_that_does_not_answer_is_named_after_the_deadline() {
 }
 
 #[test]
+fn a_deadline_beyond_the_clock_is_refused() {
+    let seconds = u64::MAX.to_string();
+    let Some(text) = complaint(LISTEN, &seconds) else { return };
+    assert_eq!(text, format!("language_servers: invalid value `{seconds}` for --deadline: too large\n"));
+}
+
+#[test]
 fn an_answer_that_comes_twice_is_an_error() {
     let answer = message(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
     let Some(text) = complaint(&format!("{answer}{answer}{LISTEN}"), DEADLINE) else { return };

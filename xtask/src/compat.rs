@@ -38,7 +38,8 @@ struct Asked {
     build: String,
     commit: Option<String>,
     xargs_words: Option<String>,
-    show: Option<usize>,
+    /// The scripts to print with both answers, instead of writing rows.
+    show: Vec<usize>,
     /// The only scripts to run, if not all.
     numbers: Vec<usize>,
 }
@@ -54,7 +55,7 @@ impl Asked {
             build: "after".into(),
             commit: None,
             xargs_words: None,
-            show: None,
+            show: Vec::new(),
             numbers: Vec::new(),
         };
         let mut words = words.iter();
@@ -70,7 +71,7 @@ impl Asked {
                 "--commit" => asked.commit = Some(value()?.clone()),
                 "--xargs-words" => asked.xargs_words = Some(value()?.clone()),
                 "--numbers" => asked.numbers = numbers(value()?)?,
-                "--show" => asked.show = Some(value()?.parse()?),
+                "--show" => asked.show = numbers(value()?)?,
                 other => bail!("unknown option `{other}` of compat (cure: cargo xtask help)"),
             }
         }
@@ -85,7 +86,7 @@ impl Asked {
     fn scripts(&self) -> Vec<Script> {
         let mut scripts = generator::scripts(self.seed);
         scripts.retain(|script| self.only.is_none_or(|tool| tool == script.tool));
-        let numbers = self.show.map_or_else(|| self.numbers.clone(), |number| vec![number]);
+        let numbers = if self.show.is_empty() { &self.numbers } else { &self.show };
         scripts.retain(|script| numbers.is_empty() || numbers.contains(&script.number));
         let mut counts = [0, 0];
         scripts.retain(|script| {
@@ -114,7 +115,7 @@ fn build(name: &str) -> Result<String> {
     Ok(name.into())
 }
 
-/// `cargo xtask compat [--only parallel|xargs] [--show N] [--minder PATH] …`
+/// `cargo xtask compat [--only parallel|xargs] [--show N,…] [--minder PATH] …`
 pub(crate) fn main(words: &[String]) -> Result<()> {
     let asked = Asked::parse(words)?;
     let players = players(&asked)?;
@@ -125,7 +126,7 @@ pub(crate) fn main(words: &[String]) -> Result<()> {
     }
     let jobs = asked.jobs.min(scripts.len());
     let comparisons = comparison::compare(&scripts, &players, jobs)?;
-    if asked.show.is_some() {
+    if !asked.show.is_empty() {
         for comparison in &comparisons {
             print!("{}", report::script_and_answers(comparison));
         }
@@ -206,6 +207,7 @@ mod tests {
         assert_eq!(asked.scripts().iter().map(|s| s.number).collect::<Vec<_>>(), [1001, 1002, 1003]);
         assert!(!asked.is_whole());
         assert_eq!(parse("--show 7").unwrap().scripts().len(), 1);
+        assert_eq!(parse("--show 52,104").unwrap().scripts().len(), 2);
         assert_eq!(parse("--numbers 7,1100").unwrap().scripts().len(), 2);
         assert!(parse("--only nosuch").is_err());
         assert!(parse("--as nosuch").is_err());

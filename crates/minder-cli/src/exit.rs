@@ -9,5 +9,5 @@ Exit status:
   1 to 100 the number of failed jobs
   101      more than 100 jobs failed
   130, 143 a signal ended the run: Ctrl-C, TERM (the run ends by that signal)
-  141      stdout was closed by its reader, as by `head`
+  141      stdout was closed by its reader, as with `| head`
   255      any other error; one line on stderr describes it";

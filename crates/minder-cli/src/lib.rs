@@ -10,6 +10,7 @@ mod likeness;
 mod export;
 mod flags;
 mod config;
+mod settings;
 mod escapes;
 mod ui;
 mod advise;
@@ -31,8 +32,10 @@ use minder_runner::config::ResumeMode;
 use crate::compat::Translation;
 use crate::config::CompatMode;
 use crate::flags::{
-    Flags, Verb, asks_for_version, clap_error_hint, clap_error_line, optional_value, resume_error_line,
+    Flags, RunFlags, Verb, asks_for_version, clap_error_hint, clap_error_line, optional_value,
+    resume_error_line,
 };
+use crate::settings::Applied;
 use crate::ui::table::escape;
 
 /// The smallest stack of the main thread, in bytes. Parsing the flags needs 64 KiB of it, and six
@@ -75,7 +78,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return report_clap_error(&error, args.get(1..).unwrap_or_default()),
     };
     exit_code(match flags.verb {
-        Verb::Run(flags) => commands::run::run(*flags, &args, compat_mode),
+        Verb::Run(flags) => run(flags, args, compat_mode),
         Verb::Resume(flags) => {
             let mode = if flags.failed { ResumeMode::RestAndFailed } else { ResumeMode::Rest };
             commands::run::resume(flags.attempt, mode)
@@ -84,6 +87,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Relay(flags) => commands::relay::run(&flags),
         Verb::Log(flags) => ui::with_stdout(|out| commands::log::run(out, &flags)),
         Verb::Advise(flags) => ui::with_stdout(|out| commands::advise::run(out, &flags)),
+        Verb::Config(flags) => ui::with_stdout(|out| commands::config::run(out, &flags)),
         Verb::Doctor(flags) => ui::with_stdout(|out| commands::doctor::run(out, flags.json)),
         Verb::Bench(flags) => commands::bench::run(&flags),
         Verb::Clock(flags) => commands::clock::run(&flags),
@@ -91,6 +95,16 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Man(flags) => ui::with_stdout(|out| commands::man::run(out, &flags)),
         Verb::Completions(flags) => ui::with_stdout(|out| commands::completions::run(out, &flags)),
     })
+}
+
+/// Runs `minder run`. Other command lines than its own have no settings.
+fn run(flags: Box<RunFlags>, args: Vec<OsString>, compat: CompatMode) -> anyhow::Result<ExitCode> {
+    if compat != CompatMode::Own {
+        return commands::run::run(*flags, &args, compat);
+    }
+    let Applied { flags, args, in_force } = settings::apply(flags, args)?;
+    let result = commands::run::run(*flags, &args, compat);
+    result.map_err(|error| settings::name_source(&in_force, error))
 }
 
 /// Prints an error, and returns the exit status.
@@ -122,11 +136,12 @@ fn rewrite_optional_values(args: &mut Vec<OsString>) {
 /// Prints help and version on stdout. Prints an error in the flags as one line on stderr, with a
 /// hint where to find help.
 fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    let help = || Flags::help(std::iter::once("minder".into()).chain(args.iter().cloned()));
     if !error.use_stderr() {
-        return exit_code(print_help(error));
+        return exit_code(print_help(help().as_ref().unwrap_or(error)));
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let _ = error.print();
+        let _ = ui::print_help(help().as_ref().unwrap_or(error));
         return ExitCode::from(exit::OTHER);
     }
     if asks_for_version(error)
@@ -146,7 +161,7 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
 
 fn print_help(error: &clap::Error) -> anyhow::Result<ExitCode> {
     ui::check_stdout()?;
-    match error.print().and_then(|()| std::io::stdout().flush()) {
+    match ui::print_help(error).and_then(|()| std::io::stdout().flush()) {
         // The reader has seen enough, such as `head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(error) => Err(anyhow::Error::from(error).context("cannot write to standard output")),

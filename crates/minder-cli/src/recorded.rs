@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use clap::Parser;
 use minder_record::event::OsBytes;
 use minder_record::manifest::Manifest;
+use minder_runner::config::BY_JOBLOG;
+use minder_template::shell_word;
 
 use crate::flags::{Flags, RunFlags, Verb};
 
@@ -15,6 +17,20 @@ pub(crate) fn command_text(command: &[OsBytes]) -> String {
     }
     let words: Vec<String> = command.iter().map(ToString::to_string).collect();
     words.join(" ")
+}
+
+/// Returns the command that resumes a run, or `None` if it cannot be resumed. `id` names the run.
+pub(crate) fn resume_command(manifest: &Manifest, id: &str) -> Option<String> {
+    let typed = typed_flags(manifest).ok()?;
+    let flags = parse(manifest, &[&typed], &[]).ok();
+    if flags.is_some_and(|flags| flags.pipe.is_unrepeatable()) {
+        return None;
+    }
+    if !manifest.flags.contains_key(BY_JOBLOG) {
+        return Some(format!("minder resume {id}"));
+    }
+    let joblog: OsBytes = serde_json::from_value(manifest.flags.get("joblog")?.clone()).ok()?;
+    Some(format!("minder run --resume --joblog {} COMMAND…", shell_word(&joblog.to_os())))
 }
 
 /// Returns the flags of a run as they were typed.

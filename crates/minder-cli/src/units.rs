@@ -71,8 +71,8 @@ pub(crate) fn buffer(text: &str) -> Result<usize, String> {
 /// The maximum duration in seconds. Adding a longer one to a clock may overflow.
 const TIME_MAX: f64 = 100.0 * 365.0 * 86_400.0;
 
-/// Parses a duration in seconds, or in parts with the units s, m, h and d: `10`, `0.5`, `2m`,
-/// `1h30m`, `1d3.5h16.6m4s`.
+/// Parses a duration in seconds, or in parts with the units ms, s, m, h and d: `10`, `0.5`, `2m`,
+/// `500ms`, `1h30m`, `1d3.5h16.6m4s`.
 ///
 /// # Errors
 /// The text is not a duration, or is longer than 100 years.
@@ -83,6 +83,11 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
     while !rest.is_empty() {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let number: f64 = rest[..end].parse().map_err(|_| invalid())?;
+        if let Some(after) = rest[end..].strip_prefix("ms") {
+            sum += number / 1000.0;
+            rest = after;
+            continue;
+        }
         let mut after = rest[end..].chars();
         sum += number
             * match after.next() {
@@ -151,8 +156,9 @@ mod tests {
 
     #[test]
     fn time_parses_units() {
-        let times = ["10", "0.5", "2m", "1h30m", "1d", "1d3.5h16.6m4s"].map(|text| time(text).ok());
-        let seconds = [10.0, 0.5, 120.0, 5400.0, 86_400.0, 100_000.0];
+        let times =
+            ["10", "0.5", "2m", "1h30m", "1d", "1d3.5h16.6m4s", "250ms", "1m1ms"].map(|text| time(text).ok());
+        let seconds = [10.0, 0.5, 120.0, 5400.0, 86_400.0, 100_000.0, 0.25, 60.001];
         assert_eq!(times, seconds.map(|seconds| Some(Duration::from_secs_f64(seconds))));
         for invalid in ["", "s", "1x", "-1", "1.2.3", "1e9", "99999999999999d", "ten"] {
             assert!(time(invalid).is_err(), "{invalid}");

@@ -66,7 +66,7 @@ impl JobsSpec {
 }
 
 /// What messages about an invalid number of jobs expect.
-pub const EXPECTED_JOBS: &str = "a number of jobs such as 8, 50%, +2, -1 or 0";
+pub const EXPECTED_JOBS: &str = "a number of jobs such as 8, 100% (one per processor), +2, -1 or 0";
 
 /// Returns how many processors this process may use.
 pub fn processors() -> usize {
@@ -239,8 +239,7 @@ mod tests {
         let error = JobsSetting::parse(OsStr::new("procs")).expect_err("read missing file");
         assert_eq!(
             error.to_string(),
-            "-j: invalid value `procs`: expected a number of jobs such as 8, 50%, +2, -1 or 0, or a file \
-             that contains one"
+            format!("-j: invalid value `procs`: expected {EXPECTED_JOBS}, or a file that contains one")
         );
         let dir = tempfile::tempdir().expect("create temp dir");
         assert!(JobsSetting::parse(dir.path().as_os_str()).is_err());

@@ -34,6 +34,18 @@ pub enum Notice {
         /// Whether they were asked to end; otherwise they were killed.
         asked: bool,
     },
+    /// The halt policy lets no more jobs start, and waits for the running ones.
+    Halting {
+        /// How many jobs run.
+        running: u64,
+    },
+    /// A record, or the records of a job, did not fit into a block of `--block`: blocks became larger.
+    BlockGrew {
+        /// The size that was asked for, in bytes.
+        from: u64,
+        /// The size now.
+        to: u64,
+    },
     /// The guardian processes could not be started.
     NoGuardians {
         /// Why.
@@ -133,6 +145,8 @@ impl Notice {
         matches!(
             self,
             Self::Interrupted { .. }
+                | Self::Halting { .. }
+                | Self::BlockGrew { .. }
                 | Self::NoGuardians { .. }
                 | Self::BackendRefused { .. }
                 | Self::ReadingAllInput
@@ -140,7 +154,6 @@ impl Notice {
                 | Self::JobserverIgnored { .. }
                 | Self::JobserverUnavailable { .. }
                 | Self::NoRecord { .. }
-                | Self::Resumption { .. }
                 | Self::NothingToRetry
                 | Self::Pruned { .. }
         )
@@ -156,15 +169,11 @@ impl fmt::Display for Notice {
                 "`{job}` uses the terminal, which jobs do not have, and is terminated: pass its input in a \
                  file, or the answer as an argument"
             ),
-            Self::Interrupted { signal, running, asked } => {
-                let name = signal_text(*signal);
-                let jobs = count(*running, "running job");
-                if *asked {
-                    write!(f, "{name}: asked {jobs} to end; a second signal kills them")
-                } else {
-                    write!(f, "{name}: killed {jobs}")
-                }
+            Self::Interrupted { signal, running, asked } => write_interruption(f, *signal, *running, *asked),
+            Self::Halting { running } => {
+                write!(f, "Starting no more jobs. Waiting for {running} jobs to finish.")
             }
+            Self::BlockGrew { from, to } => write_growth(f, *from, *to),
             Self::NoGuardians { reason } => write!(
                 f,
                 "no guardians: {reason}; after `kill -9` of minder, descendants of its jobs would keep \
@@ -214,6 +223,27 @@ impl fmt::Display for Notice {
             }
         }
     }
+}
+
+fn write_interruption(f: &mut fmt::Formatter<'_>, signal: Signal, running: u64, asked: bool) -> fmt::Result {
+    let name = signal_text(signal);
+    if !asked {
+        return write!(f, "{name}: killed {}", count(running, "running job"));
+    }
+    let jobs = count(running, "job");
+    let again = match signal {
+        Signal::Interrupt => "Ctrl-C again kills them",
+        _ => "a second signal kills them",
+    };
+    write!(f, "{name}: waiting for {jobs} to stop; {again}")
+}
+
+fn write_growth(f: &mut fmt::Formatter<'_>, from: u64, to: u64) -> fmt::Result {
+    write!(
+        f,
+        "the records of a job are longer than the block of {from} bytes: blocks have up to {to} bytes \
+         (--block {to} avoids this)"
+    )
 }
 
 fn write_unreadable(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use minder::jobs::JobCounts;
 
 use crate::notice::Notice;
-use crate::report::{JobEnd, RunReport};
+use crate::report::{FailureReason, JobEnd, RunReport};
 
 /// Receives what the engine reports. The engine itself never prints: it writes the output of jobs
 /// to standard output and standard error, and hands everything else to the observer.
@@ -23,6 +23,11 @@ pub trait Observer: fmt::Debug + Send + Sync {
 
     /// Returns `true` if [`job_ended`](Self::job_ended) and [`job_retried`](Self::job_retried) are wanted.
     fn wants_job_ends(&self) -> bool;
+
+    /// Returns `true` if the whole command line of a job that ended like this is wanted, not only its name.
+    fn wants_command(&self, _failure: Option<&FailureReason>) -> bool {
+        false
+    }
 
     /// Reports the end of a job, after its output if that is written at once.
     fn job_ended(&self, end: &JobEnd);

@@ -21,7 +21,9 @@ pub(crate) fn report(
     guard: &ProcessGuard,
     elapsed: Duration,
 ) -> RunReport {
-    let counts = context.pool.counts();
+    let mut counts = context.pool.counts();
+    // The scheduler counts no failure of a job that has attempts left. The end of the run cut these off.
+    counts.failed += stats.cancelled_early;
     let mut orphans = guard.orphans();
     if signal.is_some() {
         // What is left running ends with the run.

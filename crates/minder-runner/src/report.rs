@@ -105,6 +105,8 @@ pub struct JobEnd {
     pub failure: Option<FailureReason>,
     /// Whether the end of the run cut it off: it did not fail, and runs again.
     pub is_cut_off: bool,
+    /// Its whole command line, if [`Observer::wants_command`](crate::Observer::wants_command) asked for it.
+    pub command: Option<String>,
 }
 
 /// A job that failed.
@@ -169,6 +171,8 @@ pub struct RunStats {
     pub left_running: u64,
     /// How many jobs the end of the run cut off, those of `halted` among them.
     pub cancelled: u64,
+    /// How many of them had attempts left.
+    pub cancelled_early: u64,
     /// How many failed jobs ran too long.
     pub timed_out: u64,
     /// How many failed jobs were killed because memory was short.
@@ -208,6 +212,7 @@ impl RunStats {
         cause: EndCause,
         exit: ExitInfo,
         wall: Duration,
+        is_last_attempt: bool,
         name: impl Fn() -> String,
     ) {
         self.add_usage(exit, wall);
@@ -216,6 +221,7 @@ impl RunStats {
             return;
         }
         self.cancelled += 1;
+        self.cancelled_early += u64::from(!is_last_attempt);
         if cause == EndCause::Halted {
             self.halted += 1;
         } else if self.cut_off.len() < NAMED_MAX {
@@ -240,6 +246,7 @@ impl RunStats {
         self.wall += other.wall;
         self.left_running += other.left_running;
         self.cancelled += other.cancelled;
+        self.cancelled_early += other.cancelled_early;
         self.timed_out += other.timed_out;
         self.out_of_memory += other.out_of_memory;
         self.halted += other.halted;
@@ -302,15 +309,16 @@ mod tests {
         stats.add_exit(EndCause::Own, exit(ExitStatus::Exited(2)), WALL, &|| "bad".to_owned());
         let mut other = RunStats::default();
         other.add_exit(EndCause::Memory, exit(KILLED), WALL, &|| "large".to_owned());
-        other.add_cancelled(EndCause::Halted, exit(KILLED), WALL, String::new);
-        other.add_cancelled(EndCause::Own, exit(KILLED), WALL, || "running".to_owned());
+        other.add_cancelled(EndCause::Halted, exit(KILLED), WALL, true, String::new);
+        other.add_cancelled(EndCause::Own, exit(KILLED), WALL, false, || "running".to_owned());
         other.add_attempt(EndCause::Memory, exit(KILLED), WALL);
         other.add_attempt(EndCause::Own, exit(ExitStatus::Exited(1)), WALL);
         stats.merge(other);
         let names: Vec<_> = stats.failed.iter().map(|job| job.name.as_str()).collect();
         assert_eq!(names, ["slow", "bad", "large"]);
         assert_eq!((stats.timed_out, stats.out_of_memory, stats.requeued), (1, 1, 1));
-        assert_eq!((stats.cancelled, stats.halted, stats.cut_off.len()), (2, 1, 1));
+        assert_eq!((stats.cancelled, stats.cancelled_early), (2, 1));
+        assert_eq!((stats.halted, stats.cut_off.len()), (1, 1));
         assert_eq!(stats.wall, WALL * 8);
     }
 

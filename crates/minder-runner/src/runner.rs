@@ -25,6 +25,7 @@ use crate::job_environment::JobEnvironment;
 use crate::job_source::job_source;
 use crate::job_table::JobTable;
 use crate::main_loop::MainLoop;
+use crate::notice::Notice;
 use crate::observer::Observer;
 use crate::outcome;
 use crate::output::batch::OutputBatch;
@@ -189,6 +190,9 @@ fn finish(
         && let Some(notice) = filter.nothing_notice(record)
     {
         observer.notice(&notice);
+    }
+    if let Some((from, to)) = context.queue.splitter().and_then(|splitter| splitter.growth()) {
+        observer.notice(&Notice::BlockGrew { from, to });
     }
     observer.finished(&report);
     if report.nothing_left && recorder.discard() {

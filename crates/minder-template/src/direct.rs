@@ -195,7 +195,7 @@ impl DirectCommand {
         for (at, parts) in self.arguments.iter().enumerate() {
             let mut expanded = Vec::new();
             if self.expand(parts, job, &mut expanded).is_err() {
-                shown.push(parts.iter().map(display_part).collect());
+                shown.push(parts.iter().map(|part| self.display_part(part, job)).collect());
                 continue;
             }
             for (nth, argument) in expanded.iter().enumerate() {
@@ -205,6 +205,22 @@ impl DirectCommand {
             }
         }
         shown.join(" ")
+    }
+
+    /// Formats a part of an argument with a placeholder that has no value. The others are replaced, unless
+    /// they would make several arguments.
+    fn display_part(&self, part: &DefinitionPart, job: &Job<'_>) -> String {
+        let mut value = OsString::new();
+        match part {
+            DefinitionPart::Text(text) => display::bare(text),
+            DefinitionPart::Value(placeholder)
+                if (part.repeats() && job.columns.len() != 1)
+                    || placeholder.push(job, 0, self.lenient, &mut value).is_err() =>
+            {
+                placeholder.to_string()
+            }
+            DefinitionPart::Value(_) => display::bare(&value),
+        }
     }
 
     /// See [`crate::size::Size`].
@@ -219,12 +235,5 @@ impl DirectCommand {
                 size.each += usize::from(repeated);
             }
         }
-    }
-}
-
-fn display_part(part: &DefinitionPart) -> String {
-    match part {
-        DefinitionPart::Text(text) => display::bare(text),
-        DefinitionPart::Value(placeholder) => placeholder.to_string(),
     }
 }

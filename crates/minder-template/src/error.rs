@@ -8,6 +8,16 @@ use std::fmt;
 pub struct Error {
     kind: ErrorKind,
     text: Cow<'static, str>,
+    number: Option<NumberCheck>,
+}
+
+/// A placeholder whose values must be numbers, so that a refused line is safe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NumberCheck {
+    /// Its spelling in the template.
+    pub(crate) text: &'static [u8],
+    /// Where it stands, for messages.
+    pub(crate) position: &'static str,
 }
 
 /// The kinds of [`Error`].
@@ -30,11 +40,23 @@ pub enum ErrorKind {
     Placeholder,
     /// A placeholder reads the number of all jobs, which is unknown.
     Total,
+    /// A placeholder reads the slot of the job, which is unknown.
+    Slot,
 }
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, text: impl Into<Cow<'static, str>>) -> Error {
-        Error { kind, text: text.into() }
+        Error { kind, text: text.into(), number: None }
+    }
+
+    /// Returns the same error for a line that may be safe if these values are numbers.
+    pub(crate) fn unless_number(self, check: NumberCheck) -> Error {
+        Error { number: Some(check), ..self }
+    }
+
+    /// Returns which values must be numbers, so that the line may be safe.
+    pub(crate) fn number_check(&self) -> Option<NumberCheck> {
+        self.number
     }
 
     pub(crate) fn refused(text: impl Into<Cow<'static, str>>) -> Error {

@@ -10,7 +10,8 @@ pub struct Job<'a> {
     pub columns: &'a [OsString],
     /// The number of the job, counted from 1: `{#}`.
     pub number: u64,
-    /// The slot that it runs in, counted from 1: `{%}`.
+    /// The slot that it runs in, counted from 1: `{%}`. 0 if it is not known: a command that is shown
+    /// then keeps the placeholder, and none is built.
     pub slot: u32,
     /// The number of all jobs, if it is known: `{##}`, and the width of `{0#}`.
     pub total: Option<u64>,

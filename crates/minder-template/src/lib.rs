@@ -46,6 +46,12 @@
 //!
 //! **Out of reach**: the next section lists what cannot be seen.
 //!
+//! **Checked for each job**: a value in arithmetic (`posix::arithmetic`, `[[ {} -gt 3 ]]`,
+//! `${v:{}:3}`), or in a variable that arithmetic reads, must be a plain decimal number. Where a scan
+//! is refused for that reason only, the line is scanned again with that placeholder marked. All its
+//! values must then be numbers, wherever it stands. Next to other text, a number counts as a part of
+//! any name.
+//!
 //! With `--only` ([`ValueRules`]), the user states what values look like. They may then stand where
 //! they would be refused, except where the scanner cannot parse the line.
 //!

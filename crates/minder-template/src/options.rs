@@ -21,6 +21,9 @@ pub struct Options {
     pub quote: bool,
     /// A column that the job does not have is empty. Otherwise it is an error.
     pub missing_is_empty: bool,
+    /// In a shell line, a word disappears if it consists only of placeholders for such columns. It needs
+    /// [`missing_is_empty`](Self::missing_is_empty).
+    pub missing_is_omitted: bool,
     /// A template without placeholders gets the value as its last argument.
     pub append: bool,
     /// The rules that values must satisfy.
@@ -56,6 +59,7 @@ impl Default for Options {
             repeat: Repeat::Joined,
             quote: false,
             missing_is_empty: false,
+            missing_is_omitted: false,
             append: true,
             value_rules: ValueRules::default(),
         }

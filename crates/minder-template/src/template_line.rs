@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::placeholder::expression::Placeholder;
-use crate::placeholder::site::PlaceholderSite;
+use crate::placeholder::site::{PlaceholderSite, Quote};
 use crate::size::{CommandLength, Size};
 
 /// A shell line as the user wrote it, with the sites of its placeholders in ascending order.
@@ -67,6 +67,28 @@ impl TemplateLine {
         let is_boundary = |byte: Option<&u8>| byte.is_none_or(|b| b" \t\n;&|()".contains(b));
         let before = site.at.checked_sub(1).and_then(|at| self.text.get(at));
         is_boundary(before) && is_boundary(self.text.get(site.at + site.length))
+    }
+
+    /// Returns whether the site at `index` is in a word that consists only of placeholders for columns
+    /// that a job with this many columns lacks.
+    pub(crate) fn is_missing_word(&self, index: usize, columns: usize) -> bool {
+        let end = |site: &PlaceholderSite| site.at + site.length;
+        let touches =
+            |left: usize| self.sites.get(left + 1).is_some_and(|next| next.at == end(&self.sites[left]));
+        let mut first = index;
+        while first > 0 && touches(first - 1) {
+            first -= 1;
+        }
+        let mut last = index;
+        while touches(last) {
+            last += 1;
+        }
+        let sites = &self.sites[first..=last];
+        let is_missing = |site: &PlaceholderSite| {
+            site.quote == Quote::Bare && !site.is_required && site.placeholder.is_missing(columns)
+        };
+        let whole = PlaceholderSite { length: end(&sites[sites.len() - 1]) - sites[0].at, ..sites[0] };
+        sites.iter().all(is_missing) && self.is_word(&whole)
     }
 
     /// Returns whether a redirection follows the placeholder. A value of digits would become its

@@ -99,6 +99,21 @@ impl Word {
         text
     }
 
+    /// Returns whether the word after `start` is one placeholder whose value is a number.
+    pub(crate) fn is_one_number(&self, start: usize) -> bool {
+        let is_alone = self.text.len() == start && self.placeholder_count == 1;
+        is_alone && self.placeholder.is_none() && !self.has_expansion
+    }
+
+    /// Returns whether the text after `start` can become the name of a variable that the line does
+    /// not contain: it has expansions or values, and other text.
+    pub(crate) fn composes_name(&self, start: usize) -> bool {
+        let parts = self.placeholder_count + self.variables.len() + usize::from(self.substituted);
+        let has_text = self.text.len() > start || !self.alternatives.is_empty();
+        let is_dynamic = self.first_expansion.is_some() || self.special;
+        is_dynamic && (parts > 1 || has_text || self.altered)
+    }
+
     /// Returns the literal text before the first value or expansion.
     pub(crate) fn literal_start(&self) -> &[u8] {
         &self.text[..self.first_expansion.unwrap_or(self.text.len())]

@@ -342,7 +342,9 @@ pub struct GuardedProcess {
 }
 
 impl GuardedProcess {
-    /// Removes the process from the list, as dropping this does.
+    /// Removes the process from the list, as dropping this does. If the guardian's socket is full, this
+    /// waits for room, at most 100 ms. A guardian that was stopped learns of the removal when this process
+    /// next starts or releases a child.
     pub fn release(self) {
         drop(self);
     }
@@ -350,7 +352,7 @@ impl GuardedProcess {
 
 impl Drop for GuardedProcess {
     fn drop(&mut self) {
-        self.registration.remove();
+        self.registration.release();
     }
 }
 

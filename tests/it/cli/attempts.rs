@@ -86,6 +86,21 @@ fn quiet_resume_names_nothing() {
 }
 
 #[test]
+fn run_that_was_quiet_is_named_by_an_attempt_that_is_not() {
+    let place = Place::new();
+    place.ended("run --quiet -j1 --halt now,fail=1 KID exit ::: 1 0").exit_code(1).stderr("");
+    let id = place.id();
+    // Its other messages stay quiet.
+    let ended = place.ended("resume").exit_code(0);
+    assert!(ended.err.starts_with(&format!("minder: resuming {id}: ")), "{}", ended.err);
+    assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
+    place.ended("resume").exit_code(0).error_line(&["nothing to resume: run "]);
+    for line in ["resume --quiet", "resume -j1 --quiet last"] {
+        place.ended(line).exit_code(0).stderr("");
+    }
+}
+
+#[test]
 fn killed_run_is_resumed_with_more_jobs_at_once() {
     let place = Place::new();
     let mut command = place.command("run -j1 KID await DIR/{} {} :::");
@@ -191,7 +206,7 @@ fn retry_runs_failed_jobs_alone() {
     assert_eq!(log(), "a\nb\nc\na\nc\nc\n");
     // The rest fails and succeeds: `--failed` runs both kinds again.
     let first = place.ended("resume -j1 --halt soon,fail=1").exit_code(3).stderr_contains("(2 of 5 left)");
-    assert!(first.err.contains("1 not run"), "{}", first.err);
+    assert!(first.err.contains("1 not started"), "{}", first.err);
     fs::write(place.at("here/d"), "").expect("write file");
     fs::write(place.at("here/e"), "").expect("write file");
     place.ended("resume --failed -j1").exit_code(0).stderr_contains("(2 of 5 left)");
@@ -230,7 +245,7 @@ fn jobs_of_a_recorded_run_cannot_be_changed() {
         .ended("resume -k -u")
         .exit_code(255)
         .error_line(&["`--keep-order` cannot be used with `--ungroup`"]);
-    place.ended("run --resume --joblog ../joblog").exit_code(255).error_line(&["no command is given"]);
+    place.ended("run --resume --joblog ../joblog").exit_code(255).error_line(&["no command given"]);
     assert_eq!((journals(&place), file(&place.at("log"))), (1, String::new()));
 }
 

@@ -114,3 +114,45 @@ fn script_without_first_line_runs() {
     let refused = run("run ./foreign ::: a").exit_code(1);
     assert!(refused.err.contains("neither a program for this system nor a script"), "{}", refused.err);
 }
+
+#[cfg(unix)]
+#[test]
+fn files_that_are_no_scripts_are_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = temp_dir();
+    let write = |name: &[u8], text: &[u8], mode| {
+        let path = dir.path().join(std::ffi::OsStr::from_bytes(name));
+        std::fs::write(&path, text).expect("write file");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set permissions");
+    };
+    write(b"n\xffn", b"echo \"<$1>\"\n", 0o755);
+    write(b"empty", b"", 0o755);
+    write(b"data-behind", b"echo text; exit 0\n\0\x01\x02", 0o755);
+    write(b"nul", b"echo a\0b\n", 0o755);
+    write(b"plain", b"echo a\n", 0o644);
+    write(b"interpreter", b"#!/no/such/shell\necho a\n", 0o755);
+    std::fs::create_dir(dir.path().join("dir")).expect("create directory");
+    let run = |name: &[u8]| {
+        let mut command = minder("run -j1");
+        let path = [b"./", name].concat();
+        command.arg(std::ffi::OsStr::from_bytes(&path)).args([":::", "A"]);
+        Run::start(command.current_dir(dir.path())).wait()
+    };
+    assert_eq!(run(b"n\xffn").exit_code(0).text(), "<A>\n");
+    assert_eq!(run(b"empty").exit_code(0).text(), "");
+    assert_eq!(run(b"data-behind").exit_code(0).text(), "text\n");
+    let ended = run(b"nul").exit_code(1);
+    assert!(ended.err.contains("neither a program for this system nor a script"), "{}", ended.err);
+    for (name, why) in [
+        (&b"dir"[..], "is a directory"),
+        (b"plain", "permission denied"),
+        (b"interpreter", "the interpreter named in its first line does not exist"),
+        (b"plain/x", "not a directory"),
+        (b"gone", "no such file"),
+    ] {
+        let ended = run(name);
+        assert!(ended.err.contains(why) && ended.text().is_empty(), "{}", ended.err);
+    }
+}

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use minder::{Command, Stdio};
 use regex::Regex;
 
-use super::{MINDER, Run, path, temp_dir};
+use super::{MINDER, Run, path, run_to_end, temp_dir};
 
 /// Stands between the outputs of two commands.
 const MARK: &str = "\n\u{1e}\n";
@@ -21,7 +21,7 @@ const PATTERNS: [(&str, &str); 6] = [
     (r"\b[0-9a-f]{8}\b", "RUN"),
     (r"resume [0-9a-f]{4,8}\b", "resume RUN"),
     (r"today \d\d:\d\d", "today"),
-    (r" · [0-9.]+ times as fast as one by one", ""),
+    (r" · [0-9.]+× as fast as one at a time", ""),
     (r"\d[0-9.]* (ms|s|min|h)\b( \d+ (s|min)\b)?", "TIME"),
     // bash prints more about a killed program when it reads a script.
     (r"^\S+: line \d+: +\d+ Killed .*", "Killed"),
@@ -43,6 +43,40 @@ fn help_topics_show_actual_output() {
     assert!(files.len() >= 10, "{files:?}");
     for file in files {
         check(&file);
+    }
+}
+
+/// What the examples of the help need: files, and programs with the names of tools.
+const SCENE: &str = "\
+for name in a b; do for end in log txt c; do printf 'x\\n' > $name.$end; done; done; \
+printf 'http://a\\nhttp://b\\n' > urls.txt; \
+for name in test.sh get.sh ../bin/make ../bin/npm; do \
+printf '#!/bin/sh\\necho $0 \"$@\"\\n' > $name; chmod +x $name; done";
+
+#[test]
+fn examples_in_the_help_run() {
+    for line in ["-h", "run -h", "log --help", "resume --help", "retry --help"] {
+        let help = run_to_end(line).exit_code(0).stderr("").text();
+        let examples = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+        // The next column has the description. A run is named `last`, since ids are random; `jq` may be
+        // missing, and the input of a pipe belongs to another run.
+        let examples: Vec<String> = examples
+            .take_while(|line| !line.is_empty())
+            .map(|line| line.trim().split("  ").next().unwrap_or_default().replace("61c0", "last"))
+            .filter(|line| !line.contains("jq ") && !line.contains("seq 1000"))
+            .collect();
+        assert!(examples.len() >= 4, "{help}");
+        for example in examples {
+            let first = "minder run -k true ::: $(seq 20)";
+            let steps = [SCENE, first, "set -o pipefail", &example, "echo status $?"].map(|command| Step {
+                indent: "",
+                command: command.to_owned(),
+                shown: Vec::new(),
+                lines: 0..0,
+            });
+            let came = play(&steps, Path::new(line));
+            assert_eq!(came[4], "status 0\n", "{example}:\n{}", came[3]);
+        }
     }
 }
 
@@ -117,7 +151,16 @@ fn play(steps: &[Step<'_>], file: &Path) -> Vec<String> {
         .env("HOME", at("work"))
         .env("LC_ALL", "C.UTF-8")
         .env("MINDER_STATE_DIR", at("state"));
-    for name in ["MINDER_BACKEND", "MAKEFLAGS", "CARGO_MAKEFLAGS", "PARALLEL", "SHELL", "BASH_ENV"] {
+    for name in [
+        "MINDER_BACKEND",
+        "MINDER_CONFIG_DIR",
+        "XDG_CONFIG_HOME",
+        "MAKEFLAGS",
+        "CARGO_MAKEFLAGS",
+        "PARALLEL",
+        "SHELL",
+        "BASH_ENV",
+    ] {
         bash.env_remove(name);
     }
     let said = Run::start(&bash).wait().text();

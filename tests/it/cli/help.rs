@@ -135,6 +135,8 @@ const RUN: &[&str] = &[
     "--grace",
     "--backend",
     "--no-guard",
+    "--profile",
+    "--no-config",
     "-j",
     "-N",
     "-h",
@@ -254,6 +256,7 @@ const LOG: &[&str] = &[
     "--follow",
     "--json",
     "--csv",
+    "--junit",
     "--sql",
     "--sqlite",
     "--prune",
@@ -278,6 +281,9 @@ const SPAWN: &[&str] =
 /// The flags of `bench sweep`.
 const SWEEP: &[&str] =
     &["--cells", "--block", "--mechanism", "--rounds", "--csv", "--json", "--svg", "--help", "-h"];
+
+/// The flags of `config`.
+const CONFIG: &[&str] = &["--profile", "--json", "--help", "-h"];
 
 /// The flags of `clock`.
 const CLOCK: &[&str] = &["--csv", "--json", "--svg", "--help", "-h"];
@@ -319,14 +325,13 @@ const TURNAROUND: &[&str] = &[
 fn help_names_every_flag() {
     for (line, flags) in [
         ("run --help", RUN),
-        ("run -h", RUN),
         ("help run", RUN),
         ("relay --help", RELAY),
         ("relay -h", RELAY),
         ("resume --help", RETRY),
         ("resume -h", &["--failed", "--dry-run"]),
         ("retry --help", RETRY),
-        ("retry -h", RETRY),
+        ("retry -h", &["-j", "-k", "--dry-run"]),
         ("help retry", RETRY),
         ("log --help", LOG),
         ("log -h", LOG),
@@ -343,6 +348,9 @@ fn help_names_every_flag() {
         ("bench turnaround --help", TURNAROUND),
         ("bench spawn -h", SPAWN),
         ("bench turnaround -h", TURNAROUND),
+        ("config --help", CONFIG),
+        ("config -h", CONFIG),
+        ("help config", CONFIG),
         ("clock --help", CLOCK),
         ("clock -h", CLOCK),
         ("help clock", CLOCK),
@@ -365,15 +373,16 @@ fn help_names_every_flag() {
 #[test]
 fn every_flag_in_help_is_listed_here() {
     for (line, flags) in [
-        ("run -h", RUN),
+        ("run --help", RUN),
         ("relay -h", RELAY),
-        ("retry -h", RETRY),
+        ("retry --help", RETRY),
         ("log -h", LOG),
         ("bench wait -h", WAIT),
         ("bench exit -h", EXIT),
         ("bench spawn -h", SPAWN),
         ("bench sweep -h", SWEEP),
         ("bench turnaround -h", TURNAROUND),
+        ("config -h", CONFIG),
         ("clock -h", CLOCK),
         ("clock measure -h", CLOCK_MEASURE),
         ("clock sweep -h", CLOCK_SWEEP),
@@ -383,7 +392,7 @@ fn every_flag_in_help_is_listed_here() {
         let named =
             help.lines().filter(|line| line.trim_start().starts_with('-')).flat_map(str::split_whitespace);
         for flag in named
-            .map(|word| word.split(['[', ',', ']', ':']).next().unwrap_or(word))
+            .map(|word| word.split(['[', ',', ']', ':', '.']).next().unwrap_or(word))
             .filter(|word| word.starts_with("--"))
         {
             assert!(flags.contains(&flag), "{flag} is new: add it to the list, and a test of what it does");
@@ -393,15 +402,15 @@ fn every_flag_in_help_is_listed_here() {
 
 #[test]
 fn help_explains_every_exit_status() {
-    for line in ["run --help", "run -h"] {
-        let help = run_to_end(line).exit_code(0).text();
-        for status in ["0 ", "1 to 100", "101", "130, 143", "141", "255"] {
-            assert!(
-                help.lines().any(|line| line.trim_start().starts_with(status)),
-                "{status} is not in `{line}`"
-            );
-        }
+    let help = run_to_end("run --help").exit_code(0).text();
+    for status in ["0 ", "1 to 100", "101", "130, 143", "141", "255"] {
+        assert!(
+            help.lines().any(|line| line.trim_start().starts_with(status)),
+            "{status} is not in:\n{help}"
+        );
     }
+    let short = run_to_end("run -h").exit_code(0).text();
+    assert!(short.lines().any(|line| line.starts_with("Exit status: 0")), "{short}");
 }
 
 #[test]
@@ -459,6 +468,8 @@ fn help_fits_a_terminal() {
         "bench sweep -h",
         "bench turnaround --help",
         "bench turnaround -h",
+        "config --help",
+        "config -h",
         "clock --help",
         "clock -h",
         "clock measure --help",

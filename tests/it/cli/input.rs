@@ -352,6 +352,24 @@ fn jobs_read_the_standard_input_that_the_user_names() {
     assert_eq!(said(file.to_str().expect("path is UTF-8"), jobs), "from a file\nfrom a file\n");
     run_to_end("run --stdin inherit KID cat").exit_code(255).error_line(&["`--stdin inherit`", "`:::`"]);
     run_to_end("run --stdin /no/such/file KID cat ::: 1").exit_code(255).error_line(&["/no/such/file"]);
+    let refused = |path: &std::path::Path, why: &str| {
+        let mut command = minder("run --stdin");
+        command.arg(path).args(super::arguments("-n0 KID cat ::: 1 2"));
+        Run::start(&command).wait().exit_code(255).error_line(&[why, "(--stdin)"]);
+    };
+    refused(dir.path(), "is a directory");
+    #[cfg(unix)]
+    {
+        // Nothing waits for a writer, so a signal would end the run at once.
+        let fifo = dir.path().join("fifo");
+        minder_os::files::create_fifo(&fifo).expect("create named pipe");
+        refused(&fifo, "a named pipe can be read only once");
+        let mut command = minder::Command::new("bash");
+        command.args(["-c", "\"$0\" run --stdin <(echo piped) -j1 -n0 \"$1\" cat ::: 1 2", super::MINDER]);
+        command.arg(crate::support::TEST_CHILD).env("MINDER_STATE_DIR", super::STATE);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        assert_eq!(Run::start(&command).wait().exit_code(0).text(), "piped\n");
+    }
 }
 
 #[test]

@@ -345,7 +345,7 @@ fn empty_state_lists_no_runs() {
         assert!(
             state.with("log --sql", &["select count(*) n from jobs"]).exit_code(0).text().ends_with("0\n")
         );
-        state.log("--prune --dry-run").exit_code(0).error_line(&["0 runs would be removed"]);
+        state.log("--prune --dry-run").exit_code(0).error_line(&["would remove 0 runs"]);
         // It is there, and empty.
         fs::create_dir_all(state.root().join("runs")).expect("create directory");
     }

@@ -5,7 +5,7 @@
 //! ```text
 //! given file procs many
 //! $ minder run -j procs echo ::: a
-//! minder: -j: invalid value `many` in `procs`: expected a number of jobs such as 8, 50%, +2, -1 or 0
+//! minder: -j: invalid value `many` in `procs`: expected a number of jobs such as 8, ***
 //! exit 255
 //! ```
 //!
@@ -89,6 +89,8 @@ const ERRORS: &[(&str, &[i32])] = &[
 const HEARD: &[&str] = &[
     "MINDER_BACKEND",
     "XDG_STATE_HOME",
+    "MINDER_CONFIG_DIR",
+    "XDG_CONFIG_HOME",
     TEMP_DIR_VARIABLE,
     "MAKEFLAGS",
     "PARALLEL",

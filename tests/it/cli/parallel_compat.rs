@@ -23,7 +23,7 @@ fn face(name: &str, words: &[&str]) -> Command {
 }
 
 /// Options come from this directory.
-fn at_home<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
+pub(super) fn at_home<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
     command.env_remove("PARALLEL").env("PARALLEL_HOME", home).env("PARALLEL_SHELL", "/bin/sh")
 }
 
@@ -318,4 +318,57 @@ fn sem_shows_a_line_that_can_be_pasted() {
     let line = "printf a\nprintf b";
     let ended = sem(&["--fg", "-v", "--id", &name, line]).exit_code(0);
     assert_eq!(ended.text(), "printf a\nprintf b\nab");
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn halt_and_timeout_report_jobs_as_gnu_parallel_does() {
+    let out = parallel(&["-j1", "--halt", "soon,fail=1", "echo {}; exit {}", ":::", "0", "1", "2"]);
+    let out = out.exit_code(1).stderr("minder: This job failed:\necho 1; exit 1\n");
+    assert_eq!(out.text(), "0\n1\n");
+    let out = parallel(&["-j1", "--halt", "now,success=1", "exit {}", ":::", "1", "0", "2"]);
+    out.exit_code(0).stderr("minder: This job succeeded:\nexit 0\n");
+    let out = parallel(&["-j1", "--timeout", "0.2", "sleep {}; echo {}", ":::", "60", "0"]);
+    let killed = "minder: Warning: This job was killed because it timed out:\n\
+                  minder: Warning: sleep 60; echo 60\n";
+    assert_eq!(out.exit_code(1).stderr(killed).text(), "0\n");
+    // Without these flags, and in `minder run`, nothing is reported.
+    parallel(&["exit {}", ":::", "1"]).exit_code(1).stderr("");
+    let run = Run::start(&from(MINDER, "run --quiet --halt=1 sh -c false ::: 1")).wait();
+    run.exit_code(1).stderr("");
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn halt_reports_how_many_jobs_it_waits_for() {
+    let out = parallel(&["-j2", "--halt", "soon,fail=1", "sleep {}; exit 1", ":::", "0", "1", "0"]);
+    let expected = "minder: This job failed:\nsleep 0; exit 1\n\
+                    minder: Starting no more jobs. Waiting for 1 jobs to finish.\n\
+                    minder: This job failed:\nsleep 1; exit 1\n";
+    out.exit_code(1).stderr(expected);
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn warnings_name_options_that_have_no_effect_or_too_small_a_value() {
+    let out = parallel(&["--cleanup", "echo", ":::", "a"]);
+    out.exit_code(0).stderr_contains("--cleanup is ignored");
+    let mut command = face("parallel", &["-k", "--pipe", "--block", "3", "-N1", "wc -c"]);
+    let out = Run::start(command.stdin(input(b"123456789\n"))).wait();
+    out.exit_code(0).stderr_contains("longer than the block of 3 bytes");
+    let out = parallel(&["--env", "_", "echo", ":::", "a"]);
+    out.exit_code(255).stderr_contains("requires `parallel --record-env`");
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn words_of_missing_columns_are_omitted_and_no_value_becomes_code() {
+    let out = parallel(&["-k", "--colsep", ",", "printf '<%s>' {2} {1} a{2}; echo", ":::", "x", "y,z"]);
+    assert_eq!(out.exit_code(0).text(), "<x><a>\n<z><y><az>\n");
+    assert_eq!(parallel(&["case {2} in '') echo none;; esac", ":::", "x"]).exit_code(0).text(), "none\n");
+    // Without the second column, the value would be the program text of awk.
+    let out = parallel(&["awk -v x={2} -F {2} '{print}' {1}", ":::", "BEGIN{print 1}"]);
+    assert!(!out.text().contains('1'), "{}", out.text());
+    let out = parallel(&["-k", "--colsep", ",", "env -u {2} sh -c 'echo \"$1\"' sh {1}", ":::", "$(id)"]);
+    assert!(!out.text().contains("uid"), "{}", out.text());
 }

@@ -239,6 +239,9 @@ fn job_that_signals_its_parent_ends_the_run() {
     let mut command = minder("run -j1");
     command.arg(format!("echo {{}} >>{}; kill -TERM $PPID; exec {KID} sleep-ms 600000", path(&log)));
     command.args([":::", "1", "2", "3"]);
-    Run::start(&command).wait().killed_by(Signal::TERM).stderr_contains("asked 1 running job to end");
+    Run::start(&command)
+        .wait()
+        .killed_by(Signal::TERM)
+        .stderr_contains("waiting for 1 job to stop; a second signal kills them");
     assert_eq!(file(&log), "1\n");
 }

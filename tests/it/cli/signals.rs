@@ -39,9 +39,7 @@ fn first_signal_ends_the_run_in_order() {
         assert!(ended.wall < SOON, "{:?}", ended.wall);
         assert_eq!(ended.text(), "done\n");
         assert_eq!(file(&log).lines().count(), 3, "something was started afterwards");
-        let ended = ended
-            .stderr_contains("asked 2 running jobs to end; a second signal kills them")
-            .stderr_contains("killed by TERM");
+        let ended = ended.stderr_contains("waiting for 2 jobs to stop; ").stderr_contains("killed by TERM");
         ended.stderr_contains("1 job · 0 failed · 2 cut off");
     }
 }
@@ -69,7 +67,7 @@ fn second_signal_kills_at_once() {
     let dir = temp_dir();
     let mut live = sleepers(&dir.path().join("log"), "--grace 600", IGNORE);
     live.signal(Signal::INT);
-    live.wait_until("an answer", |record| record.outs[1].ends_with(b"a second signal kills them\n"));
+    live.wait_until("an answer", |record| record.outs[1].ends_with(b"Ctrl-C again kills them\n"));
     // The same wish within 200 ms is taken for the same key.
     live.read_for(Duration::from_millis(300));
     assert!(live.record().done.is_none());

@@ -135,6 +135,22 @@ fn end_of_a_long_run_is_notified() {
 }
 
 #[test]
+fn notification_contains_no_control_characters_of_names() {
+    for (term, start) in [("xterm", "\x1b]9;minder: "), ("rxvt", "\x1b]777;notify;minder: ")] {
+        let mut command = on_terminal("run --notify=0 --quiet -j1 KID exit 0");
+        for name in ["DISPLAY", "WAYLAND_DISPLAY", "TMUX"] {
+            command.env_remove(name);
+        }
+        command.args(["a\x07\x1b]0;title\x07\x1b[2J\n\u{9b}31m\u{202e}", ":::", "1"]).env("TERM", term);
+        let text = shown(&command).exit_code(0).text();
+        let ours = text.strip_prefix(start).and_then(|text| text.strip_suffix('\x07'));
+        let ours = ours.unwrap_or_else(|| panic!("{text:?}"));
+        assert!(!ours.contains(|c: char| c.is_control() || c == '\u{202e}'), "{text:?}");
+        assert!(ours.contains(r"a\x07\x1b]0,title\x07\x1b[2J\n"), "{text:?}");
+    }
+}
+
+#[test]
 fn bar_is_drawn_and_erased() {
     let dir = temp_dir();
     let wait = dir.path().join("wait");
@@ -319,9 +335,7 @@ fn ctrl_c_counts_as_one_interrupt() {
     let mut live = Run::start(&command);
     live.wait_until_true("a job", || mark.exists());
     live.write(b"\x03");
-    live.wait_until("an answer", |record| {
-        super::text(&record.outs[0]).contains("a second signal kills them")
-    });
+    live.wait_until("an answer", |record| super::text(&record.outs[0]).contains("Ctrl-C again kills them"));
     live.read_for(Duration::from_millis(400));
     assert!(live.record().done.is_none(), "one key is two wishes");
     live.write(b"\x03");

@@ -84,7 +84,7 @@ fn compare_one(script: &Script, players: &Players, sandbox: &Sandbox) -> Result<
     let again = sandbox.run(script, player)?;
     let ours = sandbox.run(script, players.ours(script.tool))?;
     let outcome =
-        if theirs != again || theirs.timed_out() { Outcome::Unstable } else { judge(script, &theirs, &ours) };
+        if theirs != again || theirs.timed_out { Outcome::Unstable } else { judge(script, &theirs, &ours) };
     Ok(Comparison { script: script.clone(), theirs, ours, outcome })
 }
 
@@ -114,8 +114,11 @@ mod tests {
     #[test]
     fn judge_tells_same_normalised_and_different() {
         let script = &scripts(SEED)[0];
-        let answer =
-            |stdout: &str, stderr: &str| Answer { status: 0, stdout: stdout.into(), stderr: stderr.into() };
+        let answer = |stdout: &str, stderr: &str| Answer {
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            ..Answer::default()
+        };
         let judged = |left: Answer, right: Answer| judge(script, &left, &right);
         assert_eq!(judged(answer("a", ""), answer("a", "")), Outcome::Same);
         assert_eq!(judged(answer("a", ""), answer("b", "")), Outcome::NotNamed);

@@ -28,6 +28,13 @@ impl Difference<'_> {
         rest(self.ours) == rest(self.theirs) && self.ours.status == self.theirs.status
     }
 
+    /// Returns whether each line of minder is the beginning of that of the other program.
+    fn lines_are_shorter(&self) -> bool {
+        let [ours, theirs] = [self.ours, self.theirs].map(|answer| answer.stdout.lines());
+        ours.clone().count() == theirs.clone().count()
+            && ours.zip(theirs).all(|(ours, theirs)| theirs.starts_with(ours.trim_end()))
+    }
+
     fn has_same_output(&self) -> bool {
         self.ours.stdout == self.theirs.stdout && self.ours.status == self.theirs.status
     }
@@ -116,10 +123,14 @@ pub(super) const ALL: &[Reason] = &[
     },
     Reason {
         name: "missing column",
-        why: "a column that is missing is an empty string, and `{0}` is text",
+        why: "a missing column from the end is empty, `{0}` is text, a tag omits missing columns",
         applies: |d| {
-            let asks = ["{2", "{3", "{-", "{0", "{9"].iter().any(|column| d.script.text.contains(column));
-            d.is_of(Tool::Parallel) && asks && (d.is_same_without(&[' ', '\t']) || d.script.uses(&["{n}"]))
+            let has = |text: &str| d.script.text.contains(text);
+            let asks = ["{2", "{3", "{-", "{0", "{9"].iter().any(|column| has(column));
+            let is_text = has("{0}") && d.ours.stdout.contains("{0}");
+            d.is_of(Tool::Parallel)
+                && asks
+                && (d.is_same_without(&[' ', '\t']) || is_text || has("{-") && d.lines_are_shorter())
         },
     },
     Reason {
@@ -137,27 +148,62 @@ pub(super) const ALL: &[Reason] = &[
     Reason {
         name: "unquoted arguments",
         why: "`--shebang-wrap` of GNU parallel inserts arguments into a shell line without quotes",
-        applies: |d| d.script.uses(&["--shebang-wrap"]),
+        applies: |d| {
+            let argument = |line: &str| line.strip_prefix('<')?.strip_suffix('>').map(String::from);
+            let is_unchanged = |line| argument(line).is_some_and(|value| d.script.text.contains(&value));
+            d.script.uses(&["--shebang-wrap"]) && d.ours.stdout.lines().all(is_unchanged)
+        },
     },
     Reason {
         name: "blank lines",
         why: "blank lines do not count for `-L`",
-        applies: |d| d.is_of(Tool::Parallel) && d.script.uses(&["-L", "-l", "--max-lines"]),
+        applies: |d| {
+            let has_blank_lines =
+                ["words.txt", "trailing.txt", "blanks.txt"].iter().any(|file| d.script.text.contains(file));
+            let counts_lines = d.script.uses(&["-L", "-l", "--max-lines"]);
+            d.is_of(Tool::Parallel) && counts_lines && has_blank_lines && d.ours.status == d.theirs.status
+        },
     },
     Reason {
         name: "joblog header",
         why: "a new joblog begins with its header, also with `+`",
-        applies: |d| d.script.text.contains("log +log") || d.script.text.contains("jl +log"),
+        applies: |d| {
+            let without_header: String = d
+                .ours
+                .stdout
+                .lines()
+                .filter(|line| !line.starts_with("Seq\t"))
+                .fold(String::new(), |text, line| text + line + "\n");
+            d.script.text.contains(" +log") && without_header == d.theirs.stdout
+        },
     },
     Reason {
         name: "retry-failed",
         why: "minder does not run commands that a joblog contains",
-        applies: |d| d.script.uses(&["--retry-failed"]),
+        applies: |d| {
+            let runs_given =
+                d.script.text.contains("--retry-failed --joblog log ") && d.ours.stderr.is_empty();
+            d.is_refused("`--retry-failed` requires the command") || runs_given
+        },
     },
     Reason {
         name: "resume from results",
         why: "minder resumes from a joblog, not from `--results` alone",
         applies: |d| d.is_refused("`--resume` requires `--joblog FILE`"),
+    },
+    Reason {
+        name: "blocks of pipe-part",
+        why: "without `--block`, GNU parallel divides a small file into ten blocks for each slot",
+        applies: |d| {
+            let lines = |answer: &Answer| answer.stdout.lines().count();
+            let is_default = d.script.uses(&["--pipe-part"]) && !d.script.text.contains("--block");
+            is_default && lines(d.theirs) > lines(d.ours)
+        },
+    },
+    Reason {
+        name: "show-limits",
+        why: "`--show-limits` prints two numbers, without the text after them",
+        applies: |d| d.is_of(Tool::Parallel) && d.script.uses(&["--show-limits"]),
     },
     Reason {
         name: "tag of several values",
@@ -174,8 +220,10 @@ pub(super) const ALL: &[Reason] = &[
     },
     Reason {
         name: "carriage return",
-        why: "after a carriage return within a line the tag is not repeated",
-        applies: |d| d.is_of(Tool::Parallel) && d.script.text.contains("a\\rb"),
+        why: "after a carriage return within a line the tag was not repeated",
+        applies: |d| {
+            d.is_of(Tool::Parallel) && d.script.text.contains("a\\rb") && d.theirs.stdout.contains('\r')
+        },
     },
     Reason {
         name: "invalid size",
@@ -189,7 +237,7 @@ pub(super) const ALL: &[Reason] = &[
     },
     Reason {
         name: "messages of jobs",
-        why: "minder does not report jobs that failed or timed out on standard error",
+        why: "minder did not report jobs that failed or timed out on standard error",
         applies: |d| {
             let said = ["This job failed:", "This job was killed because it timed out:"];
             d.has_same_output() && said.iter().any(|text| d.theirs.stderr.contains(text))
@@ -197,7 +245,7 @@ pub(super) const ALL: &[Reason] = &[
     },
     Reason {
         name: "warnings",
-        why: "minder extends blocks and ignores `--cleanup` silently, and warns of a missing profile",
+        why: "minder warns of a missing profile (it extended blocks and ignored `--cleanup` silently)",
         applies: |d| {
             let theirs = ["A record was longer than", "--cleanup ignored"];
             let said = theirs.iter().any(|text| d.theirs.stderr.contains(text));
@@ -211,17 +259,17 @@ pub(super) const ALL: &[Reason] = &[
     },
     Reason {
         name: "environment names",
-        why: "`--env _` needs no recorded environment, because jobs are local",
+        why: "`--env _` needed no recorded environment, because jobs are local",
         applies: |d| d.theirs.stderr.contains("Run 'parallel --record-env'"),
     },
     Reason {
         name: "interactive dry run",
         why: "with `--dry-run`, `-p` asks nothing",
-        applies: |d| d.script.uses(&["-p", "--interactive"]) && d.script.uses(&["--dry-run"]),
+        applies: |d| d.script.uses(&["--dry-run"]) && d.theirs.stderr.contains("bugid: interactive-tty"),
     },
     Reason {
         name: "stderr of files",
-        why: "with `--files`, minder shows the standard error of jobs",
+        why: "with `--files`, minder shows the standard error of jobs, which GNU parallel discards",
         applies: |d| {
             let only_ours = d.theirs.stderr.is_empty() && !d.ours.stderr.contains("minder: ");
             d.script.text.contains("--files") && d.has_same_output() && only_ours
@@ -242,7 +290,7 @@ pub(super) const ALL: &[Reason] = &[
     },
     Reason {
         name: "control characters of tags",
-        why: "control characters of a value are escaped in a tag",
+        why: "tabs of a value were escaped in a tag, as other control characters still are",
         applies: |d| {
             let has_tag = ["--tag", "--tagstring", "--ctag"].iter().any(|flag| d.script.text.contains(flag));
             has_tag && d.ours.stdout.replace("\\t", "\t") == d.theirs.stdout
@@ -296,6 +344,30 @@ mod tests {
             reason("-n", "minder: cannot run `x=1 2`: there is not one value\n"),
             Some("several values for one word")
         );
+    }
+
+    /// Returns the reason for two answers to a script with an option.
+    fn reason_of(option: &'static str, text: &str, theirs: &str, ours: &str) -> Option<&'static str> {
+        let environment = Environment::User;
+        let options = vec![option];
+        let script = Script { tool: Tool::Parallel, number: 1, environment, options, text: text.into() };
+        let theirs = Answer { stdout: theirs.into(), ..Answer::default() };
+        let ours = Answer { stdout: ours.into(), ..Answer::default() };
+        find(&Difference { script: &script, theirs: &theirs, ours: &ours })
+    }
+
+    #[test]
+    fn an_option_alone_is_no_reason() {
+        assert_eq!(reason_of("-L", "parallel -L 1 < words.txt", "a\n\n", "a\n"), Some("blank lines"));
+        assert_eq!(reason_of("-L", "parallel -L 1 < list.txt", "a\n\n", "a\n"), None);
+        assert_eq!(reason_of("--retry-failed", "parallel --retry-failed", "a\n", "b\n"), None);
+        let wrap = "./s 'a;b'";
+        assert_eq!(reason_of("--shebang-wrap", wrap, "<a>\n", "<a;b>\n"), Some("unquoted arguments"));
+        assert_eq!(reason_of("--shebang-wrap", wrap, "<a>\n", "<c>\n"), None);
+        assert_eq!(reason_of("{n}", "echo {-1} {-2}", "a a\n", "a \n"), Some("missing column"));
+        assert_eq!(reason_of("{n}", "echo {-1} {-2}", "a a\n", "b \n"), None);
+        assert_eq!(reason_of("--jl", "--jl +log", "1\n", "Seq\tx\n1\n"), Some("joblog header"));
+        assert_eq!(reason_of("--jl", "--jl +log", "1\n", "Seq\tx\n2\n"), None);
     }
 
     #[test]

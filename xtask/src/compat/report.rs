@@ -34,8 +34,8 @@ fresh directory, twice with the other program and once with minder under its nam
 the exit status are compared byte by byte, standard error after the normalisations below. A script to
 which the other program gives two answers is unstable and not counted.
 
-Produced by `cargo xtask compat`; raw rows: `compat.csv`. `cargo xtask compat --show N` prints script N and
-both answers.
+Produced by `cargo xtask compat`; raw rows: `compat.csv`. `cargo xtask compat --show N,…` prints these
+scripts and both answers.
 
 ## Counts
 

@@ -8,12 +8,10 @@ use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// How long a script may run.
-const SECONDS_MAX: &str = "20";
-
-/// The exit status of `timeout` for a command that it ended.
-const TIMED_OUT: i32 = 124;
+const TIME_MAX: Duration = Duration::from_secs(20);
 
 /// The files in the directory of a script.
 const SAMPLES: &[(&str, &str)] = &[
@@ -50,12 +48,8 @@ pub(super) struct Answer {
     pub(super) status: i32,
     pub(super) stdout: String,
     pub(super) stderr: String,
-}
-
-impl Answer {
-    pub(super) fn timed_out(&self) -> bool {
-        self.status == TIMED_OUT || self.status == 128 + 9
-    }
+    /// Whether the script was ended. Its status does not tell: xargs itself returns that of `timeout`.
+    pub(super) timed_out: bool,
 }
 
 /// A program that scripts call.
@@ -84,13 +78,15 @@ impl Sandbox {
         let mut cmd = self.command(script.environment);
         cmd.stdout(File::create(self.root.join("stdout"))?);
         cmd.stderr(File::create(self.root.join("stderr"))?);
+        let begun = Instant::now();
         let mut child = start(&mut cmd)?;
         let status = child.wait()?;
+        let timed_out = begun.elapsed() >= TIME_MAX;
         end_session(child.id());
         let text = |name: &str| -> Result<String> {
             Ok(String::from_utf8_lossy(&fs::read(self.root.join(name))?).into_owned())
         };
-        Ok(Answer { status: exit_code(status), stdout: text("stdout")?, stderr: text("stderr")? })
+        Ok(Answer { status: exit_code(status), stdout: text("stdout")?, stderr: text("stderr")?, timed_out })
     }
 
     fn prepare(&self, script: &Script, player: &Player) -> std::io::Result<()> {
@@ -119,7 +115,8 @@ impl Sandbox {
     /// remain are known.
     fn command(&self, environment: Environment) -> Command {
         let mut cmd = run::command("setsid");
-        cmd.args(["timeout", "-k", "2", SECONDS_MAX, "/bin/bash"]).arg(self.root.join("script"));
+        let seconds = TIME_MAX.as_secs().to_string();
+        cmd.args(["timeout", "-k", "2", &seconds, "/bin/bash"]).arg(self.root.join("script"));
         cmd.current_dir(self.root.join("work")).stdin(Stdio::null()).env_clear();
         cmd.env("PATH", format!("{}:/usr/bin:/bin", self.root.join("bin").display()));
         cmd.env("HOME", self.root.join("home")).env("TMPDIR", self.root.join("tmp"));
@@ -201,6 +198,9 @@ mod tests {
         assert_eq!((answer.stdout.as_str(), answer.status), ("b\n", 137));
         let answer = sandbox.run(&script("ls made"), &real).unwrap();
         assert_eq!(answer.status, 2);
+        // A status of xargs is not taken for that of `timeout`.
+        let answer = sandbox.run(&script("exit 124"), &real).unwrap();
+        assert_eq!((answer.status, answer.timed_out), (124, false));
         fs::remove_dir_all(&sandbox.root).unwrap();
     }
 

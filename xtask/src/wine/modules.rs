@@ -55,6 +55,7 @@ pub(crate) const PORTABLE: &[(&str, &str)] = &[
     ("cli::bench_sweep", "heaps in memory, rounds and tables of measurements"),
     ("cli::bench_turnaround", "plans, rows and tables of measurements"),
     ("cli::help", "texts of help"),
+    ("cli::config", "reads settings: text only; owners and modes are of Unix"),
     ("cli::help_man_completions", "manual pages and completions: text only"),
     ("cli::parallel_compat", "translates arguments: text only"),
 ];

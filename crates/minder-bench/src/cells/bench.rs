@@ -140,7 +140,7 @@ impl CellBench {
     }
 
     /// Checks that this machine has the memory for a heap of this many cells and 256 MiB more, where it
-    /// reports its memory.
+    /// reports its memory. Up to 16 MiB are not checked.
     ///
     /// # Errors
     /// `Exhausted` if it has not.

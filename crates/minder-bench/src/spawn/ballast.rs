@@ -31,7 +31,7 @@ impl Ballast {
     }
 
     /// Checks that the machine has `mib` MiB of free memory and 256 MiB more, where it reports its
-    /// memory (Linux). The limit of a container is not checked.
+    /// memory. Up to 16 MiB are not checked, and neither is the limit of a container.
     ///
     /// # Errors
     /// `Exhausted` if it has not; `InvalidInput` for 0.

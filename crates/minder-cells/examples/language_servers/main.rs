@@ -81,7 +81,10 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), Failure> {
-    let mut session = Session::new(options.rounds, Instant::now() + options.deadline)?;
+    let seconds = options.deadline.as_secs();
+    let deadline = Instant::now().checked_add(options.deadline);
+    let deadline = deadline.ok_or_else(|| format!("invalid value `{seconds}` for --deadline: too large"))?;
+    let mut session = Session::new(options.rounds, deadline)?;
     // After a failure no server is left behind.
     let result = session.start(&options.programs, options.servers).and_then(|()| session.run());
     session.end()?;

@@ -7,13 +7,17 @@ use serde_json::json;
 
 use crate::ui::format::fill_lines;
 use crate::ui::symbols::Symbols;
+use crate::ui::table::terminal_width;
 
 /// The width of the first column, the areas.
 const AREA_WIDTH: usize = 13;
+/// What stands before the rest of a text that is longer than a line.
+const INDENT: &str = "  ";
 /// What stands between two mechanisms.
 const GAP: &str = "   ";
-/// The maximum width of a line of mechanisms.
-const LINE_WIDTH: usize = 110;
+/// The bounds of the width of a line. It is that of the terminal.
+const LINE_WIDTH_MIN: usize = 40;
+const LINE_WIDTH_MAX: usize = 110;
 
 /// Prints the report as text, or as a JSON list with one object per mechanism.
 pub(crate) fn run(out: &mut dyn Write, json: bool) -> anyhow::Result<()> {
@@ -24,7 +28,8 @@ pub(crate) fn run(out: &mut dyn Write, json: bool) -> anyhow::Result<()> {
     if json {
         writeln!(out, "{:#}", document(&capabilities))?;
     } else {
-        out.write_all(table(&capabilities, Symbols::of_locale()).as_bytes())?;
+        let width = terminal_width().unwrap_or(LINE_WIDTH_MAX);
+        out.write_all(table(&capabilities, Symbols::of_locale(), width).as_bytes())?;
     }
     Ok(())
 }
@@ -58,20 +63,36 @@ fn document(capabilities: &[Capability]) -> serde_json::Value {
     capabilities.iter().map(object).collect()
 }
 
-fn table(capabilities: &[Capability], symbols: Symbols) -> String {
+fn table(capabilities: &[Capability], symbols: Symbols, width: usize) -> String {
+    let width = width.clamp(LINE_WIDTH_MIN, LINE_WIDTH_MAX) - AREA_WIDTH;
     let mut text = String::new();
     for group in capabilities.chunk_by(|one, other| one.area == other.area) {
         let items: Vec<String> =
             group.iter().map(|it| symbols.convert(&item(it, symbols)).into_owned()).collect();
         // A limit is a sentence on a separate line.
-        let lines =
-            if group[0].area == "limits" { items } else { fill_lines(&items, GAP, LINE_WIDTH - AREA_WIDTH) };
+        let lines = if group[0].area == "limits" {
+            items.iter().flat_map(|item| wrapped(item, width)).collect()
+        } else {
+            let lines = fill_lines(&items, GAP, width);
+            lines.iter().flat_map(|line| wrapped(line, width)).collect::<Vec<_>>()
+        };
         for (at, line) in lines.iter().enumerate() {
             let area = if at == 0 { group[0].area } else { "" };
             text.push_str(&format!("{area:AREA_WIDTH$}{line}\n"));
         }
     }
     text
+}
+
+/// Breaks a text that is longer than a line; what does not fit is indented.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    if text.chars().count() <= width {
+        return vec![text.to_owned()];
+    }
+    let words: Vec<&str> = text.split(' ').collect();
+    let mut lines = fill_lines(&words, " ", width - INDENT.len());
+    lines.iter_mut().skip(1).for_each(|line| line.insert_str(0, INDENT));
+    lines
 }
 
 fn item(it: &Capability, symbols: Symbols) -> String {
@@ -132,23 +153,29 @@ mod tests {
 
     #[test]
     fn table_aligns_areas_and_limits_line_width() {
-        let text = table(&minder::capabilities(), Symbols::Unicode);
+        let text = table(&minder::capabilities(), Symbols::Unicode, 200);
         let first: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
         let areas: Vec<&str> = first.iter().filter_map(|line| line.split_whitespace().next()).collect();
         assert_eq!(areas, ["waiting", "children", "limits"], "{text}");
         for line in text.lines() {
-            assert!(line.chars().count() <= LINE_WIDTH && !line.ends_with(' '), "{line:?}");
+            assert!(line.chars().count() <= LINE_WIDTH_MAX && !line.ends_with(' '), "{line:?}");
             assert!(
                 line.chars().nth(AREA_WIDTH - 1) == Some(' ') && line.chars().nth(AREA_WIDTH) != Some(' '),
                 "{line:?}"
             );
         }
         assert!(text.contains("✓ (chosen)"), "{text}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        for width in [40, 60, 80] {
+            let narrow = table(&minder::capabilities(), Symbols::Unicode, width);
+            assert!(narrow.lines().all(|line| line.chars().count() <= width), "{narrow}");
+            assert_eq!(words(&narrow), words(&text), "{narrow}");
+        }
     }
 
     #[test]
     fn table_shows_the_reason_of_a_refusal() {
-        let first = table(&with_refused(), Symbols::Unicode);
+        let first = table(&with_refused(), Symbols::Unicode, 110);
         assert!(
             first.lines().next().is_some_and(|line| line.contains("✗ refused: EPERM (seccomp?)")),
             "{first}"
@@ -157,7 +184,7 @@ mod tests {
 
     #[test]
     fn table_is_ascii_without_a_utf8_locale() {
-        let text = table(&with_refused(), Symbols::Ascii);
+        let text = table(&with_refused(), Symbols::Ascii, 110);
         assert!(text.is_ascii() && text.contains(" yes (chosen)") == text.contains(" (chosen)"), "{text}");
     }
 

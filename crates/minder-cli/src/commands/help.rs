@@ -3,32 +3,30 @@
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use clap::{Command, Parser};
+use clap::Command;
 
-use crate::flags::{Flags, HelpFlags};
+use crate::flags::{Flags, Group, HelpFlags, command_groups};
 use crate::likeness::nearest;
+use crate::ui::print_help;
+use crate::ui::symbols::Symbols;
 
-/// The texts of the topics: a line `name: title`, then an explanation with examples. The tests run
-/// the examples.
-const TOPICS: [&str; 11] = [
+/// The texts of the topics in reading order: a line `name: title`, then an explanation with examples. The
+/// tests run the examples.
+const TOPICS: [&str; 13] = [
+    include_str!("help/xargs.txt"),
+    include_str!("help/parallel.txt"),
     include_str!("help/input.txt"),
     include_str!("help/placeholders.txt"),
     include_str!("help/quoting.txt"),
-    include_str!("help/values.txt"),
+    include_str!("help/output.txt"),
     include_str!("help/slots.txt"),
     include_str!("help/control.txt"),
-    include_str!("help/output.txt"),
-    include_str!("help/pipe.txt"),
-    include_str!("help/record.txt"),
     include_str!("help/resuming.txt"),
+    include_str!("help/record.txt"),
     include_str!("help/exit.txt"),
+    include_str!("help/values.txt"),
+    include_str!("help/pipe.txt"),
 ];
-
-/// The description of `parallel` and `sem`, which clap does not know.
-const COMPAT_ABOUT: &str = "GNU parallel's command line, also as a link of that name";
-
-/// The description of `xargs`, which clap does not know either.
-const XARGS_ABOUT: &str = "the command line of findutils' xargs, also as a link of that name";
 
 /// Explains a subcommand or a topic, or lists them.
 pub(crate) fn run(out: &mut dyn Write, flags: &HelpFlags) -> Result<()> {
@@ -38,21 +36,21 @@ pub(crate) fn run(out: &mut dyn Write, flags: &HelpFlags) -> Result<()> {
     }
     let name = flags.name.join(" ");
     if let Some(text) = TOPICS.iter().find(|text| topic_title(text).0 == name) {
-        return Ok(out.write_all(text.as_bytes())?);
+        return Ok(out.write_all(Symbols::of_locale().convert(text).as_bytes())?);
     }
     if find_subcommand(&minder, &flags.name).is_some() {
         // clap prints the help itself: it knows the width and the colors of the terminal.
         let path = flags.name.iter().map(String::as_str);
-        if let Err(help) = Flags::try_parse_from(["minder"].into_iter().chain(path).chain(["--help"])) {
-            help.print()?;
+        if let Some(help) = Flags::help(["minder"].into_iter().chain(path).chain(["--help"])) {
+            print_help(&help)?;
         }
         return Ok(());
     }
-    if name == "xargs" {
-        bail!("see `minder xargs --help`; docs/from-xargs.md compares it with `minder run`");
+    if name == "version" {
+        bail!("see `minder --version`");
     }
-    if matches!(name.as_str(), "parallel" | "sem") {
-        bail!("see `minder {name} --help`; docs/from-parallel.md describes every option");
+    if name == "sem" {
+        bail!("see `minder sem --help`; docs/from-parallel.md describes every option");
     }
     let topics: Vec<&str> = topic_titles().map(|(topic, _)| topic).collect();
     if let Some(meant) = nearest(&name, subcommand_names(&minder).into_iter().chain(topics.iter().copied())) {
@@ -72,11 +70,8 @@ pub(crate) fn find_subcommand<'a>(minder: &'a Command, path: &[String]) -> Optio
 
 /// Returns the names of all subcommands.
 pub(crate) fn subcommand_names(minder: &Command) -> Vec<&str> {
-    visible_subcommands(minder).map(Command::get_name).collect()
-}
-
-fn visible_subcommands(minder: &Command) -> impl Iterator<Item = &Command> {
-    minder.get_subcommands().filter(|subcommand| !subcommand.is_hide_set())
+    let visible = minder.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());
+    visible.map(Command::get_name).collect()
 }
 
 /// Returns the names and titles of the topics.
@@ -90,17 +85,12 @@ fn topic_title(text: &'static str) -> (&'static str, &'static str) {
 }
 
 fn print_list(out: &mut dyn Write, minder: &Command) -> Result<()> {
-    writeln!(out, "minder COMMAND --help, or minder help COMMAND:")?;
-    for subcommand in visible_subcommands(minder) {
-        let about = subcommand.get_about().map(ToString::to_string).unwrap_or_default();
-        writeln!(out, "  {:<13} {about}", subcommand.get_name())?;
-    }
-    writeln!(out, "  {:<13} {COMPAT_ABOUT}", "parallel, sem")?;
-    writeln!(out, "  {:<13} {XARGS_ABOUT}", "xargs")?;
-    writeln!(out, "\nminder help TOPIC:")?;
-    for (topic, title) in topic_titles() {
-        writeln!(out, "  {topic:<13} {title}")?;
-    }
+    writeln!(out, "minder COMMAND -h is the short help of a command, minder help COMMAND the full one;")?;
+    writeln!(out, "minder help TOPIC explains a topic, with examples.\n")?;
+    let items = topic_titles().map(|(topic, title)| (topic.to_owned(), title.to_owned())).collect();
+    let groups = command_groups(minder).into_iter().chain([Group { title: "Topics", items }]);
+    let lists: Vec<String> = groups.map(|group| group.lines()).collect();
+    write!(out, "{}", lists.join("\n"))?;
     Ok(())
 }
 

@@ -32,8 +32,8 @@ fn print_page(out: &mut dyn Write, command: &Command) -> Result<()> {
     let has_subcommands = command.has_subcommands();
     let command = command.clone().mut_args(with_aliases);
     let name = command.get_display_name().unwrap_or("minder").to_owned();
-    let about = command.get_long_about().or(command.get_about());
-    let about = about.map(ToString::to_string).unwrap_or_default();
+    let about = command.get_long_about().or(command.get_about()).into_iter();
+    let about: Vec<String> = about.chain(command.get_before_help()).map(ToString::to_string).collect();
     let after = command.get_after_long_help().or(command.get_after_help());
     let after = after.map(ToString::to_string).unwrap_or_default();
     let man = Man::new(command)
@@ -45,7 +45,7 @@ fn print_page(out: &mut dyn Write, command: &Command) -> Result<()> {
     man.render_synopsis_section(out)?;
     let mut roff = Roff::new();
     roff.control("SH", ["DESCRIPTION"]);
-    push_paragraphs(&mut roff, &about, "SS");
+    push_paragraphs(&mut roff, &about.join("\n\n"), "SS");
     roff.to_writer(out)?;
     man.render_options_section(out)?;
     let mut roff = Roff::new();

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use super::InvokedAs;
-use super::parallel::{OptionKey, ParallelArgs, print_info, print_quoted, run_arguments};
+use super::parallel::{OptionKey, ParallelArgs, print_env_setup, print_info, print_quoted, run_arguments};
 use super::warning::warn;
 use super::xargs::{self, Request};
 use crate::commands::sem::SemArgs;
@@ -53,6 +53,9 @@ fn translate_parallel(invoked_as: InvokedAs, args: &[OsString]) -> Result<Transl
     if let Some(shell) = args.value(OptionKey::Completion) {
         return Ok(Translation::Subcommand(vec!["completions".into(), shell.clone()]));
     }
+    if args.has(OptionKey::EnvSetup) {
+        return print_env_setup(&args).map(Translation::Done);
+    }
     if let Some(code) = print_info(&args)? {
         return Ok(Translation::Done(code));
     }
@@ -64,8 +67,8 @@ fn translate_parallel(invoked_as: InvokedAs, args: &[OsString]) -> Result<Transl
     }
     if std::env::var_os("PARALLEL_ENV").is_some_and(|code| !code.is_empty()) {
         warn(
-            "`PARALLEL_ENV` is ignored: functions, aliases and variables that env_parallel or parset \
-             passes do not reach jobs; exported ones do",
+            "`PARALLEL_ENV` of GNU parallel is ignored: for functions, aliases and variables that are not \
+             exported, use minder's env_parallel (eval \"$(minder parallel --env-setup)\")",
         );
     }
     run_arguments(&args).map(Translation::Run)

@@ -13,32 +13,56 @@ pub(crate) fn check(flags: &RunFlags) -> Result<()> {
     if flags.parallel_env {
         return Ok(());
     }
-    for ((one, first), (other, second)) in pairs(flags) {
-        if one && other {
-            bail!("`{first}` cannot be used with `{second}`");
-        }
+    if let Some((first, second)) = excluded(flags) {
+        bail!("`{first}` cannot be used with `{second}`");
     }
+    check_nice(flags)?;
+    match missing(flags) {
+        Some((flag, other)) => bail!("`{flag}` requires {other}"),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a niceness that has no effect beyond that of its limit.
+pub(super) fn check_nice(flags: &RunFlags) -> Result<()> {
     // Niceness is between -20 and 19.
     if !(-39..=39).contains(&flags.control.nice) {
         bail!("--nice: `{}` is out of range: expected -39 to 39", flags.control.nice);
     }
-    for (alone, flag, other) in dependent_flags(flags) {
-        if alone {
-            bail!("`{flag}` requires {other}");
-        }
-    }
     Ok(())
+}
+
+/// Returns why two of these flags cannot be used together, if there are two.
+pub(crate) fn exclusion(flags: &RunFlags) -> Option<String> {
+    let pair = excluded(flags).or_else(|| hidden_display(flags).map(|flag| (flag, "--quiet")));
+    pair.map(|(first, second)| format!("`{first}` cannot be used with `{second}`"))
+}
+
+/// Returns a flag that has no effect without another one, which is not given, and that one.
+pub(crate) fn missing(flags: &RunFlags) -> Option<(&'static str, &'static str)> {
+    dependent_flags(flags).into_iter().find_map(|(alone, flag, other)| alone.then_some((flag, other)))
+}
+
+/// Returns two flags that are given and exclude each other.
+fn excluded(flags: &RunFlags) -> Option<(&'static str, &'static str)> {
+    let mut pairs = pairs(flags).into_iter();
+    pairs.find_map(|((one, first), (other, second))| (one && other).then_some((first, second)))
 }
 
 /// Refuses a progress display with `--quiet`. In a resumed run, one of them may come from the record:
 /// then `--quiet` counts.
 pub(super) fn check_display(flags: &RunFlags) -> Result<()> {
+    match hidden_display(flags) {
+        Some(flag) => bail!("`{flag}` cannot be used with `--quiet`"),
+        None => Ok(()),
+    }
+}
+
+/// Returns a flag for a progress display that is given with `--quiet`.
+fn hidden_display(flags: &RunFlags) -> Option<&'static str> {
     let DisplayFlags { bar, eta, progress, quiet, .. } = flags.display;
     let shown = [(bar, "--bar"), (eta, "--eta"), (progress, "--progress")];
-    match shown.iter().find(|(is_given, _)| *is_given) {
-        Some((_, flag)) if quiet => bail!("`{flag}` cannot be used with `--quiet`"),
-        _ => Ok(()),
-    }
+    shown.into_iter().find_map(|(is_given, flag)| (is_given && quiet).then_some(flag))
 }
 
 /// Returns the flag that shows output at another time than its default, if one is given.

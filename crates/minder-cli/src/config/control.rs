@@ -112,7 +112,7 @@ fn halt(text: &str) -> Result<Option<HaltPolicy>> {
     let invalid = || {
         anyhow::anyhow!(
             "--halt: invalid value `{text}`: expected never, or now or soon, a comma, and fail=N, success=N \
-             or done=N (N may be a percentage, 10%)"
+             or done=N, such as now,fail=1 or soon,fail=10%"
         )
     };
     let threshold = |text: &str| -> Option<Threshold> {

@@ -81,6 +81,7 @@ pub(super) fn options(
         form: if parallel { Form::Line } else { Form::Auto },
         repeat: if context { Repeat::Context } else { Repeat::Joined },
         quote: *quote,
+        missing_is_omitted: parallel,
         missing_is_empty: parallel
             || flags.arity.max_replace_args.is_some()
             || (!flags.pipe.is_wanted() && (width.is_none() || takes_several(&arity_of(&flags.arity)))),

@@ -20,17 +20,20 @@ mod commands;
 mod conflicts;
 mod control;
 mod input;
+mod job_reports;
 mod output_files;
 mod seed;
 mod splitter;
 mod text_placeholders;
+mod mistakes;
 
-pub(crate) use self::conflicts::check as check_conflicts;
+pub(crate) use self::conflicts::{check as check_conflicts, exclusion, missing};
 pub(crate) use self::input::{CompatMode, ParsedCommandLine};
+pub(crate) use self::job_reports::JobReports;
 pub(crate) use self::output_files::template_flag;
 use self::seed::new_seed;
 pub(crate) use self::splitter::check_same_blocks;
-use self::text_placeholders::text_placeholder;
+use self::text_placeholders::{Hint, foreign_variable, text_placeholder};
 use crate::flags::{
     Color, DisplayFlags, ExitStatusFlag, Leak, OutputFlags, OutputTimeFlag, RecordFlags, RunFlags,
     StatusLevel,
@@ -53,6 +56,8 @@ pub(crate) struct Display {
     pub(crate) parallel: bool,
     /// Whether jobs write to the terminal themselves.
     pub(crate) straight: bool,
+    /// The ends of jobs that GNU parallel reports, if its command line asks for any.
+    pub(crate) reports: Option<JobReports>,
 }
 
 /// The parsed command line, before the input is opened.
@@ -90,6 +95,9 @@ impl Parsed {
         let default = if flags.control.tty { "1" } else { "100%" };
         let slots = JobsSetting::parse(flags.jobs.as_deref().unwrap_or(default.as_ref()))?;
         let mut command_line = ParsedCommandLine::new(flags, compat, stdin)?;
+        if mode.is_none() && compat == CompatMode::Own {
+            mistakes::check_flag_before_number(&typed, &command_line.words)?;
+        }
         if command_line.stdin && flags.control.stdin.as_deref() == Some("inherit".as_ref()) {
             bail!(
                 "`--stdin inherit` is for jobs whose arguments come from `:::` or -a FILE: here, \
@@ -115,12 +123,24 @@ impl Parsed {
         input::options(flags, self.compat, names, words, *width)
     }
 
-    /// Returns a line about text in the command that looks like a placeholder, if there is some.
-    /// Other command lines than that of `minder run` have other placeholders.
-    pub(crate) fn hint(&self, flags: &RunFlags, options: &Options, names: &[OsString]) -> Option<String> {
-        let is_wanted = self.compat == CompatMode::Own && self.mode.is_none() && !flags.display.quiet;
+    /// Returns a hint about text in the command that looks like a placeholder or a variable of GNU
+    /// parallel, or about a flag without effect, if there is some.
+    pub(crate) fn hint(&self, flags: &RunFlags, options: &Options, names: &[OsString]) -> Option<Hint> {
+        if !self.wants_hints(flags) {
+            return None;
+        }
         let words = self.command_line.words.as_slice();
-        if is_wanted { text_placeholder(words, flags, options, names) } else { None }
+        text_placeholder(words, flags, options, names)
+            .or_else(|| foreign_variable(words))
+            .or_else(|| mistakes::exit_without_effect(flags))
+            .or_else(|| mistakes::delimiter_like_regexp(flags))
+            .or_else(|| mistakes::help_as_command(words, self.command_line.stdin))
+    }
+
+    /// Returns whether there are hints for the user: in the first attempt of `minder run`. Other command
+    /// lines have other placeholders.
+    pub(crate) fn wants_hints(&self, flags: &RunFlags) -> bool {
+        self.compat == CompatMode::Own && self.mode.is_none() && !flags.display.quiet && !flags.parallel_env
     }
 }
 
@@ -141,8 +161,12 @@ pub(crate) fn build(
     let template = template(runs_arguments, &command_line.words, options)?;
     let tagstring = flags.output.tagstring.as_ref().map(|text| Template::text(text, options));
     if let Some(columns) = input::max_columns(&flags, compat, command_line.width) {
-        template.check_columns(columns)?;
-        tagstring.map_or(Ok(()), |tag| tag.check_columns(columns))?;
+        let checked = template.check_columns(columns);
+        let checked = checked.and_then(|()| tagstring.map_or(Ok(()), |tag| tag.check_columns(columns)));
+        match checked {
+            Err(error) if columns == 1 => bail!("{error} (`--colsep REGEXP` divides it into columns)"),
+            checked => checked?,
+        }
     }
     let control = control::control(&flags, options)?;
     let files = output_files::output_files(&flags, options, compat, command_line.width, names, copies)?;
@@ -156,7 +180,8 @@ pub(crate) fn build(
     let RunFlags { display: display_flags, output, record, leak, grace, backend, no_guard, input, .. } =
         flags;
     let view = if tty { OutputView::Straight } else { view(&output, &files) };
-    let display = display(&display_flags, compat, (tty, view), flags.parallel_env);
+    let reports = JobReports::new(flags.parallel_env, &flags.control);
+    let display = Display { reports, ..display(&display_flags, compat, (tty, view), flags.parallel_env) };
     let config = RunConfig {
         template,
         slots,
@@ -274,6 +299,7 @@ fn display(
         status_level: flags.status_level.unwrap_or(StatusLevel::None),
         parallel,
         straight: view == OutputView::Straight,
+        reports: None,
     }
 }
 
@@ -338,6 +364,21 @@ fn with_seed(mut typed: Vec<OsString>, order: OrderConfig, given: Option<u64>) -
         typed.push(format!("--seed={seed}").into());
     }
     typed
+}
+
+/// Checks values that do not depend on other flags or on the command.
+///
+/// # Errors
+/// A flag has an invalid value.
+pub(crate) fn check_values(flags: &RunFlags) -> Result<()> {
+    if let Some(jobs) = &flags.jobs {
+        JobsSetting::parse(jobs)?;
+    }
+    conflicts::check_nice(flags)?;
+    let options = input::options(flags, CompatMode::Own, &[], &[], None)?;
+    control::control(flags, &options)?;
+    flags.backend.clone().filter(|name| !name.is_empty()).map(known_backend).transpose()?;
+    Ok(())
 }
 
 fn known_backend(name: String) -> Result<Backend> {

@@ -23,16 +23,49 @@ const PLUS: [&str; 10] = ["..", "...", "/..", "/...", "+/", "+.", "+..", "+...",
 const AWK: [&str; 9] =
     ["print", "next", "nextfile", "exit", "getline", "return", "break", "continue", "delete"];
 
-/// Returns the line about the first text in the command that only looks like a placeholder.
+/// Something in a command line that the user may have meant in another way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hint {
+    /// The text that it is about.
+    pub(crate) text: String,
+    /// What becomes of it.
+    pub(crate) what: &'static str,
+    pub(crate) cure: String,
+}
+
+impl Hint {
+    /// Returns the line before a run.
+    pub(crate) fn line(&self) -> String {
+        let Self { text, what, cure } = self;
+        format!("`{text}` {what}: {cure}")
+    }
+}
+
+/// Variables of GNU parallel in the environment of jobs, and those of minder.
+const VARIABLES: [(&str, &str); 2] =
+    [("$PARALLEL_SEQ", "$MINDER_JOB"), ("$PARALLEL_JOBSLOT", "$MINDER_SLOT")];
+
+/// Names for the number of a job and of its slot that are unlikely to be text, and the placeholders.
+const NAMES: [(&str, &str); 3] = [("seq", "{#}"), ("jobnum", "{#}"), ("jobslot", "{%}")];
+
+/// Returns a hint about the first variable of GNU parallel in the command.
+pub(super) fn foreign_variable(words: &[OsString]) -> Option<Hint> {
+    let is_in = |name: &str| words.iter().any(|word| word.to_str().is_some_and(|word| word.contains(name)));
+    let (theirs, ours) = VARIABLES.iter().find(|(theirs, _)| is_in(theirs))?;
+    let cure = format!("use `{ours}` (`minder parallel` sets both)");
+    Some(Hint { text: (*theirs).to_owned(), what: "is not set by `minder run`", cure })
+}
+
+/// Returns a hint about the first text in the command that only looks like a placeholder.
 /// `names` are the names of the columns.
 pub(crate) fn text_placeholder(
     words: &[OsString],
     flags: &RunFlags,
     options: &Options,
     names: &[OsString],
-) -> Option<String> {
+) -> Option<Hint> {
     let (text, cure) = words.iter().find_map(|word| find(word, flags, options, names))?;
-    Some(format!("`{text}` is passed on as text: {cure}"))
+    Some(Hint { text: text.to_owned(), what: "is passed on as text", cure })
 }
 
 fn find<'a>(
@@ -49,8 +82,11 @@ fn find<'a>(
         }
         let text = &word[at..];
         if let Some(perl) = perl(text) {
-            let cure = "minder runs no Perl (with --plus, {/old/new} replaces and {%.gz} removes a text)";
-            return Some((perl, cure.to_owned()));
+            let own = [("seq()", "`{#}` is the number of the job"), ("slot()", "`{%}` is its slot")];
+            let own = own.iter().find(|(call, _)| perl.contains(call)).map(|(_, own)| *own);
+            let own = own.unwrap_or("with --plus, {/old/new} replaces and {%.gz} removes a text");
+            let cure = format!("minder runs no Perl ({own})");
+            return Some((perl, cure));
         }
         let inner = text.get(1..text.find('}')?)?;
         let text = &text[..inner.len() + 2];
@@ -82,9 +118,14 @@ fn cure(inner: &str, flags: &RunFlags, names: &[OsString]) -> Option<String> {
     if !names.is_empty() {
         return Some(format!("the columns are {}", list(names)));
     }
-    let has_columns = flags.input.csv || flags.input.colsep.is_some();
-    (has_columns && flags.input.header.is_none())
-        .then(|| "with `--header :` the first line names the columns".to_owned())
+    if flags.input.header.is_some() {
+        return None;
+    }
+    if flags.input.csv || flags.input.colsep.is_some() {
+        return Some("with `--header :` the first line names the columns".to_owned());
+    }
+    let (_, meant) = NAMES.iter().find(|(name, _)| *name == inner)?;
+    Some(format!("did you mean `{meant}`?"))
 }
 
 /// Returns the first names, separated by commas.
@@ -162,7 +203,7 @@ mod tests {
         let names: Vec<OsString> = names.iter().map(OsString::from).collect();
         let words = [OsString::from(command)];
         let options = input::options(&flags, CompatMode::Own, &names, &words, Some(1)).expect("make options");
-        text_placeholder(&words, &flags, &options, &names)
+        text_placeholder(&words, &flags, &options, &names).map(|hint| hint.line())
     }
 
     #[test]
@@ -173,6 +214,15 @@ mod tests {
         for (flags, names, command, text, cure) in [
             ("", &[][..], "echo {= s/a/b/ =}", "{= s/a/b/ =}", perl),
             ("", &[], "echo {=1 $_++ =} {..}", "{=1 $_++ =}", perl),
+            (
+                "",
+                &[],
+                "echo {= $_=seq() =}",
+                "{= $_=seq() =}",
+                "minder runs no Perl (`{#}` is the number of the job)",
+            ),
+            ("", &[], "echo {seq}", "{seq}", "did you mean `{#}`?"),
+            ("", &[], "echo {jobslot}", "{jobslot}", "did you mean `{%}`?"),
             ("", &[], "echo {} {..}", "{..}", plus),
             ("", &[], "echo {1..}", "{1..}", plus),
             ("", &[], "echo {-1+/}", "{-1+/}", plus),
@@ -192,6 +242,15 @@ mod tests {
             let expected = format!("`{text}` is passed on as text: {cure}");
             assert_eq!(hint(flags, names, command), Some(expected), "{flags} {command}");
         }
+    }
+
+    #[test]
+    fn foreign_variable_names_that_of_minder() {
+        let line = |word: &str| foreign_variable(&[word.into()]).map(|hint| hint.line());
+        let expected =
+            "`$PARALLEL_SEQ` is not set by `minder run`: use `$MINDER_JOB` (`minder parallel` sets both)";
+        assert_eq!(line("echo $PARALLEL_SEQ {}").as_deref(), Some(expected));
+        assert_eq!(line("echo $MINDER_JOB {}"), None);
     }
 
     #[test]

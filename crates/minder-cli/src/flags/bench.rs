@@ -155,7 +155,7 @@ pub(crate) struct MeasureFlags {
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
 
-    /// Print each measurement as JSON, one object a line.
+    /// Print each measurement as JSON, one object per line.
     #[arg(long)]
     pub(crate) json: bool,
 

@@ -7,6 +7,7 @@ use std::num::{IntErrorKind, ParseIntError, TryFromIntError};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
+use super::foreign_words::foreign_value;
 use super::typed_name::typed_name;
 use super::unknown::{as_run, unknown_flag, unknown_subcommand};
 
@@ -15,13 +16,23 @@ pub(crate) fn clap_error_line(error: &Error, minder: &Command, args: &[OsString]
     let (command, args) = addressed(minder, args);
     let flag = invalid_argument(error);
     let flag = flag.as_str();
-    let valid = context(error, ContextKind::ValidValue).join(", ");
     let value = context(error, ContextKind::InvalidValue).concat();
     let typed = match error.kind() {
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => typed_name(flag, &value, command, args),
         _ => None,
     };
     let flag = typed.as_deref().unwrap_or(flag);
+    let line = error_line(error, flag, command, minder);
+    match foreign_value(command.get_name(), flag, &value) {
+        Some(answer) => format!("{line} ({answer})"),
+        None => line,
+    }
+}
+
+/// Returns the message about an error of clap. `flag` is the flag as it was typed.
+fn error_line(error: &Error, flag: &str, command: &Command, minder: &Command) -> String {
+    let valid = context(error, ContextKind::ValidValue).join(", ");
+    let value = context(error, ContextKind::InvalidValue).concat();
     match error.kind() {
         ErrorKind::UnknownArgument if flag.starts_with('-') => unknown_flag(flag, command, minder),
         ErrorKind::UnknownArgument => format!("unexpected argument `{flag}`"),
@@ -34,7 +45,7 @@ pub(crate) fn clap_error_line(error: &Error, minder: &Command, args: &[OsString]
         ErrorKind::InvalidValue if value.is_empty() => format!("`{flag}` requires a value: one of {valid}"),
         ErrorKind::InvalidValue => format!("invalid value `{value}` for {flag}: expected one of {valid}"),
         ErrorKind::ValueValidation => format!("{flag}: {}", validation_error(error, &value)),
-        ErrorKind::TooManyValues => format!("`{flag}` takes no value"),
+        ErrorKind::TooManyValues => format!("`{flag}` does not take a value"),
         ErrorKind::ArgumentConflict => {
             let others = context(error, ContextKind::PriorArg);
             let other = others.first().map(|other| flag_name(other)).unwrap_or_default();
@@ -145,13 +156,23 @@ mod tests {
         for (line, expected) in [
             ("run -j", "`-j` requires a value"),
             ("run --max-procs", "`--max-procs` requires a value"),
-            ("run -n echo ::: a", "-n: invalid number `echo`: expected NUMBER"),
+            (
+                "run -n echo ::: a",
+                "-n: invalid number `echo`: expected NUMBER (`--dry-run` prints the commands, `--xargs` \
+                 gives a job as many arguments as fit)",
+            ),
+            ("run -n 5x ::: a", "-n: invalid number `5x`: expected NUMBER"),
+            ("run -s echo a", "-s: invalid number `echo`: expected NUMBER (`--quiet` prints only errors)"),
+            (
+                "run --stdin --pipe x",
+                "`--stdin` requires a value (`--pipe` divides standard input among the jobs)",
+            ),
             ("run --jbos 3 x", "unknown flag `--jbos`; did you mean `--jobs`?"),
             ("run -Z x", "unknown flag `-Z`"),
             ("run --leak x y", "invalid value `x` for --leak: expected one of close, wait"),
             ("run --color=x y", "invalid value `x` for --color: expected one of auto, always, never, jobs"),
             ("run --leak= y", "`--leak` requires a value: one of close, wait"),
-            ("run --bar=1 y", "`--bar` takes no value"),
+            ("run --bar=1 y", "`--bar` does not take a value"),
             ("run --grace x y", "--grace: invalid value `x`: expected an integer"),
             ("run --grace 99999999999999999999 y", "--grace: `99999999999999999999` is too large"),
             (

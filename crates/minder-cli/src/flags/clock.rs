@@ -58,7 +58,7 @@ pub(crate) struct ClockOutput {
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
 
-    /// Print JSON, one object a line.
+    /// Print JSON, one object per line.
     #[arg(long)]
     pub(crate) json: bool,
 

@@ -9,9 +9,9 @@ use crate::units::{count, fine_time, time};
 
 /// See [`crate::commands::run`].
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Control")]
+#[command(next_help_heading = "Failures and time limits")]
 pub(crate) struct ControlFlags {
-    /// Kill a job that runs longer: a duration, or N% of the median.
+    /// Kill a job that runs longer; N%: of the median.
     ///
     /// Seconds, or a value with units such as 90s, 1h30m or 2d; 0 disables it. N% is relative to the
     /// median duration of the last 1,000 jobs that succeeded, once there are three.
@@ -29,7 +29,7 @@ pub(crate) struct ControlFlags {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) retry_delay: Option<Duration>,
 
-    /// When to stop early, such as now,fail=1.
+    /// Stop early, as in now,fail=1.
     ///
     /// now|soon,fail|success|done=N|N%. `now` kills the running jobs, `soon` waits for them.
     #[arg(long, visible_alias = "halt-on-error", value_name = "WHEN,WHY", allow_hyphen_values = true)]
@@ -42,49 +42,55 @@ pub(crate) struct ControlFlags {
     pub(crate) termseq: Option<String>,
 
     /// Minimum time between two job starts.
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Load and memory")]
     pub(crate) delay: Option<Duration>,
 
     /// Start no job while the load is N or more; N%: of processors.
-    #[arg(long, value_name = "N|N%")]
+    #[arg(long, value_name = "N|N%", help_heading = "Load and memory")]
     pub(crate) load: Option<String>,
 
     /// Start no job with less free memory.
     ///
     /// With less than half of it, the youngest job is killed and queued again.
-    #[arg(long, value_name = "SIZE", value_parser = count)]
+    #[arg(long, value_name = "SIZE", value_parser = count, help_heading = "Load and memory")]
     pub(crate) memfree: Option<u64>,
 
     /// Suspend jobs with less than twice this memory free.
     ///
     /// With less than this memory free, suspend all jobs but one.
-    #[arg(long, value_name = "SIZE", value_parser = count)]
+    #[arg(long, value_name = "SIZE", value_parser = count, help_heading = "Load and memory")]
     pub(crate) memsuspend: Option<u64>,
 
     /// Start no job while the machine swaps in and out.
-    #[arg(long)]
+    #[arg(long, help_heading = "Load and memory")]
     pub(crate) noswap: bool,
 
     /// Run this command before each start; or: io N, load N, mem N.
     ///
     /// Its exit status decides: 0 starts the job, 1 waits, 2 kills the youngest job and queues it
     /// again.
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", help_heading = "Load and memory")]
     pub(crate) limit: Option<String>,
 
     /// Ignore make's jobserver.
-    #[arg(long)]
+    #[arg(long, help_heading = "Load and memory")]
     pub(crate) no_jobserver: bool,
 
     /// Pass jobs no descriptors besides stdin, stdout and stderr.
     ///
     /// By default, jobs inherit the descriptors that your shell opened above stderr, under the same
     /// numbers: `3>file`, `exec 9>lock`, `<(command)`.
-    #[arg(long)]
+    #[arg(long, help_heading = "Environment of the jobs")]
     pub(crate) close_fds: bool,
 
     /// Increase the niceness of the jobs by N.
-    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0)]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        default_value_t = 0,
+        help_heading = "Load and memory"
+    )]
     pub(crate) nice: i32,
 
     /// Let the kernel delay timers of the jobs by TIME (Linux).
@@ -92,7 +98,7 @@ pub(crate) struct ControlFlags {
     /// 5ms saves power; 1us makes sleeps and time-outs of the jobs more exact. The units ns, us and ms
     /// are known, too. Default: the timer slack that minder was started with, 50us unless you changed
     /// it.
-    #[arg(long, value_name = "TIME", value_parser = fine_time)]
+    #[arg(long, value_name = "TIME", value_parser = fine_time, help_heading = "Load and memory")]
     pub(crate) timer_slack: Option<Duration>,
 
     /// Run jobs in this directory; `...`: a new one each.
@@ -100,31 +106,32 @@ pub(crate) struct ControlFlags {
     /// It is created if necessary, and may contain placeholders. A new directory is private. It is
     /// created in the directory of the run's record or, without a record, in --tmpdir or the
     /// directory for temporary files. It is kept unless --cleanup removes it after the job.
-    #[arg(long, visible_alias = "workdir", value_name = "DIR")]
+    #[arg(long, visible_alias = "workdir", value_name = "DIR", help_heading = "Environment of the jobs")]
     pub(crate) wd: Option<OsString>,
 
     /// Set a variable for the jobs: NAME=VALUE.
     ///
     /// `NAME` without a value is accepted and has no effect: jobs inherit the whole environment.
-    #[arg(long, value_name = "NAME=VALUE")]
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Environment of the jobs")]
     pub(crate) env: Vec<OsString>,
 
     /// Pass the number of the job's slot in this variable.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Environment of the jobs")]
     pub(crate) process_slot_var: Option<OsString>,
 
     /// Standard input of the jobs: null, inherit or a file.
     ///
     /// `null`, the default, is an empty input. `inherit` is that of minder: all jobs read from it, and
     /// arguments come from `:::` or -a. A job reads FILE from its beginning; `./null` is a file of
-    /// that name.
-    #[arg(long, value_name = "null|inherit|FILE")]
+    /// that name. A named pipe is refused.
+    #[arg(long, value_name = "null|inherit|FILE", help_heading = "Environment of the jobs")]
     pub(crate) stdin: Option<OsString>,
 
     /// Give jobs the terminal, one at a time.
     ///
     /// This does not change where their output goes.
     #[arg(long, visible_alias = "open-tty", short = 'o', conflicts_with_all = ["pty", "spool"])]
+    #[arg(help_heading = "Environment of the jobs")]
     pub(crate) tty: bool,
 
     /// The exit status: of parallel (default), or of xargs.
@@ -138,12 +145,12 @@ pub(crate) struct ControlFlags {
         default_value = "parallel",
         hide_possible_values = true,
         hide_default_value = true,
-        help_heading = "Running"
+        help_heading = "Failures and time limits"
     )]
     pub(crate) exit_status: ExitStatusFlag,
 
     /// Ask on the terminal before each job.
-    #[arg(short = 'p', long)]
+    #[arg(short = 'p', long, help_heading = "Running jobs")]
     pub(crate) interactive: bool,
 }
 

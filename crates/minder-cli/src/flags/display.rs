@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
 /// See [`crate::commands::run`].
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What you see while it runs")]
+#[command(next_help_heading = "Progress and messages")]
 pub(crate) struct DisplayFlags {
     /// Show a progress bar on the terminal.
     ///
@@ -32,12 +31,7 @@ pub(crate) struct DisplayFlags {
     /// The status line appears when a run has lasted for two seconds: jobs that are done, running and
     /// failed, and the time. It is not shown with --tty, -u and --quiet, in the background, or if
     /// standard output is a pipe, whose reader may write to the terminal.
-    #[arg(
-        long,
-        env = "MINDER_RUN_NO_STATUS",
-        value_parser = FalseyValueParser::new(),
-        hide_env_values = true
-    )]
+    #[arg(long)]
     pub(crate) no_status: bool,
 
     /// Print the state after TIME of silence, without a terminal.

@@ -4,6 +4,8 @@
 //! rust-parallel and the parallel of moreutils. A word that `minder` itself knows is never looked up
 //! here.
 
+use crate::likeness::nearest;
+
 /// Words with the same meaning, and the answer to them: the end of a message `unknown …: ANSWER`.
 type Entry = (&'static [&'static str], &'static str);
 
@@ -29,15 +31,39 @@ const RUN_FLAGS: &[Entry] = &[
     ),
     (&["--max-fail", "--maxfail", "--max-failures"], "use `--halt soon,fail=N`"),
     (
-        &["--retry", "--reruns", "--rerun", "--restart", "--max-retries", "--max-attempts", "--attempts"],
+        &[
+            "--retry",
+            "--reruns",
+            "--restart",
+            "--max-retries",
+            "--max-attempts",
+            "--attempts",
+            "--flaky",
+            "--flaky-retries",
+        ],
         "use `--retries N`",
+    ),
+    (
+        &["--rerun"],
+        "`minder retry` runs the failed jobs of the last run again (`--retries N` tries each job N times)",
+    ),
+    (
+        &["--only-failed", "--failed-only", "--only-failures", "--hide-success", "--hide-passed"],
+        "use `--success-output never`",
+    ),
+    (
+        &["--exit-code", "--exit-codes", "--return-code"],
+        "the exit status is the number of failed jobs (`--exit-status xargs` tells kinds of failures apart)",
     ),
     (&["--retry-interval", "--reruns-delay", "--backoff"], "use `--retry-delay TIME`"),
     (
-        &["--time-limit", "--time-out", "--job-timeout", "--timeout-seconds", "--slow-timeout"],
+        &["--time-limit", "--time-out", "--max-time", "--job-timeout", "--timeout-seconds", "--slow-timeout"],
         "use `--timeout TIME`",
     ),
-    (&["--kill-after", "--stop-signal", "--stop-timeout"], "use `--termseq SIGNAL,MS,…`"),
+    (
+        &["--kill-after", "--stop-signal", "--stop-timeout"],
+        "use `--timeout TIME` to end a job, `--termseq SIGNAL,MS,…` for the signals that do",
+    ),
     (&["--continue"], "use `minder resume`"),
     // The number of jobs, and the machine.
     (
@@ -81,13 +107,16 @@ const RUN_FLAGS: &[Entry] = &[
         "jobs run only on this machine",
     ),
     // Input.
-    (&["--print0", "--nul", "--zero", "--zero-terminated", "--null-separator"], "use `-0`"),
+    (&["-z", "--print0", "--nul", "--zero", "--zero-terminated", "--null-separator"], "use `-0`"),
     (
         &["--separator", "--sep", "--split"],
-        "use `-d TEXT` between arguments, `--colsep REGEXP` between columns",
+        "use `-d TEXT` between arguments, `--words` for blanks, `--colsep REGEXP` between columns",
     ),
-    (&["--field-delimiter", "--field-separator", "--column-separator"], "use `--colsep REGEXP`"),
-    (&["--input", "--input-file", "--from-file", "--file"], "use `-a FILE`"),
+    (&["-F", "--field-delimiter", "--field-separator", "--column-separator"], "use `--colsep REGEXP`"),
+    (&["-f", "--input", "--input-file", "--from-file", "--file"], "use `-a FILE`"),
+    (&["--batch", "--batch-size", "--chunk", "--chunk-size", "--group-size"], "use `-n N`"),
+    (&["--zip", "--pair", "--pairs", "--paired"], "use `--link`"),
+    (&["--cross", "--product", "--combinations"], "several `:::` give all combinations"),
     (
         &["--command", "--cmd", "--exec", "--exec-batch", "--commands-from-args"],
         "the command follows the flags: minder run COMMAND ::: ARGUMENT, or minder run ::: COMMAND",
@@ -97,15 +126,21 @@ const RUN_FLAGS: &[Entry] = &[
     (&["--repeat", "--times", "--iterations", "--runs"], "use `seq N | minder run -n0 COMMAND`"),
     (&["--filter", "--parens", "--perl"], "minder runs no Perl (see `--plus` and `--rpl`)"),
     // Output.
+    (&["--ordered", "--sort", "--sorted", "--preserve-order", "--in-order"], "use `-k`"),
+    (&["--prefix", "--label", "--labels", "--with-name", "--print-name"], "use `--tag`"),
     (
         &["--nocapture", "--no-capture", "--immediate-output", "--unbuffered"],
         "use `--lb` for whole lines, or `-u` for jobs that write themselves",
     ),
     (&["--output-sync"], "the output of a job is shown as a whole (`--group` is the default)"),
     (&["--output", "--output-dir", "--output-directory", "--outdir"], "use `--results DIR`"),
-    (&["--dryrun", "--just-print", "--recon", "--simulate", "--shell-quote"], "use `--dry-run`"),
+    (
+        &["--dryrun", "--just-print", "--recon", "--simulate", "--shell-quote", "--no-run", "--what-if"],
+        "use `--dry-run`",
+    ),
     (&["--debug", "--trace", "--show-commands"], "use `-t`, which prints each command when it starts"),
-    (&["--progress-bar", "--progressbar"], "use `--bar`"),
+    (&["--progress-bar", "--progressbar", "--show-progress", "--status"], "use `--bar`"),
+    (&["--no-progress", "--no-bar"], "use `--no-status`"),
     (&["--no-color", "--no-colour"], "use `--color never`"),
     (&["--confirm", "--prompt"], "use `--interactive`"),
     (&["--tmux", "--tmuxpane"], "minder opens no windows (`--pty` gives each job a terminal)"),
@@ -117,7 +152,7 @@ const RUN_FLAGS: &[Entry] = &[
     ),
     (
         &["--junit", "--junit-xml", "--junitxml", "--reporter", "--report"],
-        "`minder log last --json` and `--csv` print the results",
+        "`minder log last --junit` prints the results of a run when it has ended (also `--json`, `--csv`)",
     ),
     (&["--stats", "--summary", "--durations"], "`minder log last` lists the jobs and their durations"),
     (&["--last", "--last-failed", "--lf", "--failed-first"], "use `minder retry`"),
@@ -126,12 +161,11 @@ const RUN_FLAGS: &[Entry] = &[
         "`minder log --sql` queries the record",
     ),
     // The tool itself.
+    (&["-?"], "use `-h`"),
     (&["--will-cite", "--citation", "--bibtex", "--no-notice"], "minder prints no citation notice"),
     (&["--gnu"], "`minder parallel` accepts the command line of GNU parallel"),
-    (
-        &["--config", "--config-file", "--profile", "--no-profile", "--plain"],
-        "`minder run` reads no configuration file (`minder parallel` has profiles)",
-    ),
+    (&["--config", "--config-file"], "settings are in `minder.toml`: see `minder help config`"),
+    (&["--no-profile", "--plain"], "use `--no-config`"),
     (&["--show-limits", "--max-line-length-allowed"], "`minder doctor` shows the limits of this machine"),
     (
         &["--semaphore", "--fg", "--bg", "--background", "--detach"],
@@ -145,7 +179,7 @@ const LOG_FLAGS: &[Entry] = &[
     (&["--limit", "--max", "--max-count", "--count"], "use `-n N`"),
     (&["--errors", "--failures", "--fail", "--only-failed"], "use `--failed`"),
     (&["--watch", "--tail"], "use `--follow`"),
-    (&["--format", "--output"], "use `--json` or `--csv`"),
+    (&["-o", "--format", "--output"], "use `--json`, `--csv` or `--junit`"),
     (&["--delete", "--remove", "--clean", "--clear", "--gc"], "use `--prune`"),
     (&["--list", "--all"], "`minder log` lists the runs"),
 ];
@@ -156,7 +190,17 @@ const FLAGS: &[Entry] = &[(&["-v"], "use `minder --version`")];
 /// Subcommands.
 const SUBCOMMANDS: &[Entry] = &[
     (&["exec", "start", "map"], "use `minder run COMMAND ::: ARGUMENT`"),
-    (&["history", "list", "ls", "runs", "ps", "status", "show", "jobs"], "use `minder log`"),
+    (
+        &["history", "list", "ls", "runs", "ps", "status", "show", "jobs"],
+        "use `minder log` for the runs, `minder log last` for the jobs of the last one",
+    ),
+    (&["failed", "failures", "errors"], "use `minder log --failed`"),
+    (
+        &["export", "report", "junit"],
+        "use `minder log last` with `--csv`, `--json`, `--junit` or `--sqlite FILE`",
+    ),
+    (&["continue"], "use `minder resume`"),
+    (&["rerun", "rerun-failed"], "use `minder retry`"),
     (&["prune", "clean", "gc", "rm"], "use `minder log --prune`"),
     (&["query", "sql", "sqlite"], "use `minder log --sql QUERY`"),
     (&["info", "check", "capabilities", "limits"], "use `minder doctor`"),
@@ -172,6 +216,36 @@ pub(crate) fn foreign_flag(command: &str, flag: &str) -> Option<&'static str> {
         "minder" => find(FLAGS, flag),
         _ => None,
     }
+}
+
+/// Returns the answer to a long flag of another tool with a typing error. Short words are too near to
+/// other words.
+pub(super) fn near_foreign_flag(command: &str, flag: &str) -> Option<&'static str> {
+    const LETTERS_MIN: usize = 6;
+    let entries = match command {
+        "run" | "parallel" => RUN_FLAGS,
+        "log" => LOG_FLAGS,
+        _ => return None,
+    };
+    let name = flag.strip_prefix("--").filter(|name| name.len() >= LETTERS_MIN)?;
+    let known = entries.iter().flat_map(|(words, _)| *words).filter_map(|word| word.strip_prefix("--"));
+    let word = nearest(name, known)?;
+    find(entries, &format!("--{word}"))
+}
+
+/// Flags of `minder run` whose value is refused, and what was meant unless it is a number.
+const OTHER_VALUES: &[Entry] = &[
+    (&["-n"], "`--dry-run` prints the commands, `--xargs` gives a job as many arguments as fit"),
+    (&["-s"], "`--quiet` prints only errors"),
+    (&["--exit-status"], "`--halt now,fail=1` returns the status of the failed job"),
+    (&["--stdin"], "`--pipe` divides standard input among the jobs"),
+];
+
+/// Returns what was meant by a flag of `command` whose value is refused, if other tools have the flag
+/// with another meaning.
+pub(super) fn foreign_value(command: &str, flag: &str, value: &str) -> Option<&'static str> {
+    let is_number = value.starts_with(|first: char| first.is_ascii_digit());
+    if command == "run" && !is_number { find(OTHER_VALUES, flag) } else { None }
 }
 
 /// Returns the answer to a subcommand of another tool.
@@ -231,7 +305,7 @@ mod tests {
             .chain([&minder])
             .flat_map(flags_of)
             .collect();
-        let entries = [RUN_FLAGS, LOG_FLAGS, FLAGS, SUBCOMMANDS].concat();
+        let entries = [RUN_FLAGS, LOG_FLAGS, FLAGS, SUBCOMMANDS, OTHER_VALUES].concat();
         let quoted = entries.iter().flat_map(|(_, answer)| answer.split('`').skip(1).step_by(2));
         let flags = quoted.flat_map(|code| code.split(' ')).filter(|word| word.starts_with('-'));
         let flags: Vec<&str> = flags.map(|flag| if flag == "-n0" { "-n" } else { flag }).collect();

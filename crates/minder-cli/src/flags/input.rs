@@ -11,9 +11,9 @@ use crate::units::{count, size};
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputFlags {
-    /// Read arguments from this file, one per line; `-` is stdin.
+    /// Read arguments from a file, one per line.
     ///
-    /// If given several times, jobs get all combinations.
+    /// `-` is standard input. If given several times, jobs get all combinations.
     #[arg(short = 'a', long, value_name = "FILE")]
     pub(crate) arg_file: Vec<OsString>,
 
@@ -25,7 +25,7 @@ pub(crate) struct InputFlags {
     #[arg(long)]
     pub(crate) commands: bool,
 
-    /// Arguments end with NUL instead of a newline (find -print0).
+    /// Arguments end with NUL, as from find -print0.
     #[arg(short = '0', long)]
     pub(crate) null: bool,
 
@@ -33,7 +33,7 @@ pub(crate) struct InputFlags {
     #[arg(short = 'd', long, value_name = "TEXT")]
     pub(crate) delimiter: Option<OsString>,
 
-    /// Arguments end at blanks and newlines; quotes and \ protect.
+    /// Split the input at blanks, as xargs does.
     ///
     /// The rules of xargs: a space, tab or newline separates arguments, except inside '…' or "…" and
     /// after a backslash. With -L, the words of a line are the arguments of one job.
@@ -50,9 +50,9 @@ pub(crate) struct InputFlags {
     #[arg(long)]
     pub(crate) csv: bool,
 
-    /// The first line (or N lines) names the columns, for {name}.
+    /// `:`: the first line names the columns, for {name}.
     ///
-    /// `:` is one line; with 0, the columns are named after their files. With --pipe, the header is
+    /// N: the first N lines do; with 0, the columns are named after their files. With --pipe, the header is
     /// repeated before each block.
     #[arg(long, value_name = "REGEXP")]
     pub(crate) header: Option<String>,
@@ -80,7 +80,7 @@ pub(crate) struct InputFlags {
     pub(crate) no_run_if_empty: bool,
 
     /// Run the jobs in random order; reads the whole input first.
-    #[arg(long, conflicts_with = "order")]
+    #[arg(long, conflicts_with = "order", help_heading = "Running jobs")]
     pub(crate) shuf: bool,
 
     /// Job order.
@@ -90,11 +90,11 @@ pub(crate) struct InputFlags {
     /// job is known again by its arguments: its newest run counts in which it ended by itself, of
     /// the newest 20 runs with the same command. A job that never ran counts as the median of all
     /// others of the command. `minder advise` tells which order is best.
-    #[arg(long, value_name = "HOW")]
+    #[arg(long, value_name = "HOW", help_heading = "Running jobs")]
     pub(crate) order: Option<OrderFlag>,
 
     /// Seed for --shuf: the same seed gives the same order.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Running jobs")]
     pub(crate) seed: Option<u64>,
 
     /// Use this instead of `:::` before arguments.
@@ -109,6 +109,7 @@ pub(crate) struct InputFlags {
     ///
     /// Useful where minder cannot count the input.
     #[arg(long, visible_alias = "total", value_name = "N", value_parser = count)]
+    #[arg(help_heading = "Running jobs")]
     pub(crate) total_jobs: Option<u64>,
 }
 
@@ -157,7 +158,7 @@ pub(crate) struct ArityFlags {
 
 /// Flags for placeholders.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Placeholders")]
+#[command(next_help_heading = "Placeholders and values")]
 pub(crate) struct PlaceholderFlags {
     /// Use this instead of {}.
     #[arg(short = 'I', long, value_name = "TEXT")]
@@ -207,7 +208,8 @@ pub(crate) struct PlaceholderFlags {
     ///
     /// A regular expression that the whole argument must match, such as '[0-9]+'. Jobs whose
     /// arguments match run. A matching value may be used where values are refused otherwise, as in
-    /// 'sed -n {}p FILE': see `minder help values`. So may a part of it, such as {/}.
+    /// 'sed -n {}p FILE': see `minder help values`. So may a part of it, such as {/}. Arithmetic,
+    /// $(( {} + 1 )), accepts plain numbers without it.
     #[arg(long, value_name = "REGEXP", allow_hyphen_values = true)]
     pub(crate) only: Option<String>,
 

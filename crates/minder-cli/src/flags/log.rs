@@ -42,6 +42,10 @@ pub(crate) struct LogFlags {
     #[arg(long)]
     pub(crate) csv: bool,
 
+    /// Print the jobs as a JUnit report (XML). Without RUN: of the last run.
+    #[arg(long, conflicts_with_all = ["job", "number", "follow", "json", "csv", "sql", "sqlite"])]
+    pub(crate) junit: bool,
+
     /// Query the tables `runs`, `attempts` and `jobs` of RUN, or of all runs.
     ///
     /// The tables are created in memory for this query, which can read nothing else.
@@ -55,7 +59,8 @@ pub(crate) struct LogFlags {
     /// Remove runs beyond the limits of age, number and size, and list them with the reason.
     #[arg(
         long,
-        conflicts_with_all = ["run", "job", "number", "failed", "follow", "json", "csv", "sql", "sqlite"]
+        conflicts_with_all =
+            ["run", "job", "number", "failed", "follow", "json", "csv", "junit", "sql", "sqlite"]
     )]
     pub(crate) prune: bool,
 
@@ -72,6 +77,7 @@ Examples:
   minder log 61c0 --failed                    failed jobs, with the last lines of their output
   minder log --follow                         jobs of the last run as they finish
   minder log 61c0 --csv > jobs.csv            for a spreadsheet
+  minder log last --junit > report.xml        for a continuous integration service
   minder log last --json | jq -r 'select(.exit != 0).args[0]'
   minder log last 17 --json | jq -r .command  the command of a job, to be pasted
   minder log --sqlite runs.db                 all runs, as a database

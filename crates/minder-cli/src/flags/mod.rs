@@ -4,6 +4,7 @@ mod advise;
 mod bench;
 mod clap_error;
 mod clock;
+mod config;
 mod control;
 mod display;
 mod doctor;
@@ -18,6 +19,7 @@ mod pipe;
 mod relay;
 mod resume;
 mod run;
+mod short_help;
 mod sizes;
 mod turnaround;
 mod typed_name;
@@ -31,7 +33,8 @@ pub(crate) use self::{
     },
     clap_error::{asks_for_version, clap_error_hint, clap_error_line},
     clock::{Clock, ClockFlags, ClockOutput, SleepFlags, SweepFlags, WatchFlags},
-    control::ExitStatusFlag,
+    config::ConfigFlags,
+    control::{ControlFlags, ExitStatusFlag},
     display::{Color, DisplayFlags, StatusLevel},
     doctor::DoctorFlags,
     foreign_words::foreign_flag,
@@ -43,16 +46,14 @@ pub(crate) use self::{
     relay::RelayFlags,
     resume::{AttemptFlags, ResumeFlags, RetryFlags, resume_error_line},
     run::{Leak, RunFlags},
+    short_help::{Group, command_groups},
     sizes::Sizes,
     turnaround::TurnaroundFlags,
 };
 
-use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
 
-const AFTER_HELP: &str = "\
-Try: minder run 'wc -c {}' ::: *.txt
-     minder help             topics with examples
-     minder parallel --help  GNU parallel's command line";
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Run thousands of commands, see every byte of their output, know what each cost.
 #[derive(Debug, Parser)]
@@ -61,7 +62,9 @@ Try: minder run 'wc -c {}' ::: *.txt
     version,
     max_term_width = 100,
     disable_help_subcommand = true,
-    after_help = AFTER_HELP
+    override_usage = "minder COMMAND [ARGUMENT]…",
+    help_template = short_help::MINDER_TEMPLATE,
+    after_help = short_help::MINDER_EXAMPLES
 )]
 pub(crate) struct Flags {
     #[command(subcommand)]
@@ -76,32 +79,45 @@ impl Flags {
         minder.build();
         minder
     }
+
+    /// Returns the help or the error that clap has for a command line. The first argument is the name of
+    /// the program. The help is complete, unlike that of an error of parsing.
+    pub(crate) fn help(args: impl IntoIterator<Item: Into<OsString> + Clone>) -> Option<clap::Error> {
+        short_help::complete(Self::interface()).try_get_matches_from(args).err()
+    }
+
+    /// Returns the command line interface with help of this width.
+    #[cfg(test)]
+    fn command_of_width(columns: usize) -> clap::Command {
+        Self::command().term_width(columns)
+    }
 }
 
 /// The subcommand.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Run a command for each argument, several at once.
-    #[command(long_about = run::ABOUT)]
     Run(Box<RunFlags>),
-    /// Finish an interrupted run: its unfinished jobs, and output not shown yet.
+    /// Finish a run that was interrupted or killed.
     Resume(Box<ResumeFlags>),
     /// Run the failed jobs of a run again.
     Retry(Box<RetryFlags>),
     /// Run one command in front of a slow reader, such as an editor.
     #[command(long_about = relay::ABOUT)]
     Relay(RelayFlags),
-    /// Show earlier runs, their jobs and failures, as tables or as data.
+    /// Show earlier runs, their jobs and failures, as tables or data.
     Log(Box<LogFlags>),
-    /// Advise how to run the jobs of a run again: how many at once, in which order.
+    /// Advise how many jobs to run at once, and in which order.
     Advise(AdviseFlags),
-    /// Show what this machine supports: ways to wait for, start and kill children, and its limits.
+    /// Show the settings of `minder run` from files and variables.
+    Config(ConfigFlags),
+    /// Show what this machine supports, and its limits.
     Doctor(DoctorFlags),
-    /// Measure what mechanisms cost on this machine, as a table, data or a chart.
+    /// Measure what mechanisms cost, as tables, data or charts.
     Bench(BenchFlags),
-    /// Show what clocks and sleeps do on this machine, and what is unusual.
+    /// Show what clocks and sleeps do, and what is unusual.
     Clock(ClockFlags),
-    /// Explain a command or a topic; without one, list them.
+    /// Explain a command or a topic; without one, list them all.
     Help(HelpFlags),
     /// Print a manual page: minder man run | man -l -
     Man(ManFlags),

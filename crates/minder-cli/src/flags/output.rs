@@ -24,7 +24,7 @@ pub(crate) struct OutputFlags {
     #[arg(short, long)]
     pub(crate) keep_order: bool,
 
-    /// Show the output of all jobs as it arrives, line by line.
+    /// Show lines of all jobs as they arrive.
     ///
     /// Lines are never mixed. While a line over 1 MiB is shown, other jobs wait until it ends. The
     /// limit is lower with many jobs: --buffer divided by four times --jobs.
@@ -88,7 +88,7 @@ pub(crate) struct OutputFlags {
     /// Give each job a pseudo-terminal, so that it colors and flushes.
     ///
     /// stdout and stderr become one stream, with lines that end in CR LF. Its input stays empty: a job
-    /// that prompts on its terminal waits forever.
+    /// that prompts on its terminal hangs.
     #[arg(long, conflicts_with = "spool")]
     pub(crate) pty: bool,
 
@@ -130,7 +130,7 @@ pub(crate) enum OutputTimeFlag {
 
 /// Flags of `minder run` for its record.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Record")]
+#[command(next_help_heading = "Record and resuming")]
 pub(crate) struct RecordFlags {
     /// Do not record this run.
     #[arg(long, conflicts_with_all = ["sync", "redact_args"])]
@@ -201,6 +201,6 @@ pub(crate) struct RecordFlags {
     pub(crate) skip_lost: bool,
 
     /// Print the commands instead of running them.
-    #[arg(long, help_heading = "Running")]
+    #[arg(long, help_heading = "Running jobs")]
     pub(crate) dry_run: bool,
 }

@@ -6,7 +6,7 @@ use clap::Args;
 
 /// See [`crate::commands::run`].
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Blocks of the input as standard input")]
+#[command(next_help_heading = "Standard input in blocks")]
 pub(crate) struct PipeFlags {
     /// Split standard input into blocks, one for each job.
     ///
@@ -105,6 +105,12 @@ impl PipeFlags {
         ]
         .into_iter()
         .find_map(|(given, name)| given.then_some(name))
+    }
+
+    /// Returns `true` if the same input is distributed differently each time, so that a run cannot be
+    /// resumed.
+    pub(crate) fn is_unrepeatable(&self) -> bool {
+        self.round_robin || self.block_timeout.is_some()
     }
 
     /// Returns a flag that has no effect unless jobs read blocks.

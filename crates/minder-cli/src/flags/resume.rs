@@ -64,7 +64,8 @@ const ATTEMPT: [&str; 44] = [
 #[derive(Debug, Args)]
 #[command(
     override_usage = "minder resume [FLAGS] [RUN]",
-    after_help = "Try: minder resume, minder resume last -j8, minder resume --failed",
+    after_help = "Try: minder resume, minder resume last -j8, minder resume --failed\n\
+                  All flags: minder resume --help",
     after_long_help = RESUME_DETAILS
 )]
 pub(crate) struct ResumeFlags {
@@ -80,7 +81,8 @@ pub(crate) struct ResumeFlags {
 #[derive(Debug, Args)]
 #[command(
     override_usage = "minder retry [FLAGS] [RUN]",
-    after_help = "Try: minder retry, minder retry 61c0 -j1, minder retry --retries 3",
+    after_help = "Try: minder retry, minder retry 61c0 -j1, minder retry --retries 3\n\
+                  All flags: minder retry --help",
     after_long_help = RETRY_DETAILS
 )]
 pub(crate) struct RetryFlags {
@@ -96,14 +98,14 @@ pub(crate) struct AttemptFlags {
     pub(crate) run: Option<OsString>,
 
     /// Print the commands instead of running them.
-    #[arg(long, help_heading = "Running")]
+    #[arg(long, help_heading = "Running jobs")]
     pub(crate) dry_run: bool,
 
     /// Treat jobs whose stored output is lost as done.
     ///
     /// Output that was not shown yet may be lost, for example after a power failure. By default, its
     /// jobs run again.
-    #[arg(long, help_heading = "Record")]
+    #[arg(long, help_heading = "Record and resuming")]
     pub(crate) skip_lost: bool,
 
     #[command(flatten)]
@@ -173,7 +175,11 @@ pub(crate) fn resume_error_line(error: &clap::Error, minder: &Command, args: &[O
         return clap_error_line(error, minder, args);
     }
     if !word.starts_with('-') {
-        return format!("`{word}` is one argument too many: a run is resumed with its own command and input");
+        let verb = args.first().map(|verb| verb.display().to_string()).unwrap_or_default();
+        return format!(
+            "`{word}` is one argument too many: a run is resumed with its own command and input (`minder \
+             {verb}` alone takes the last run)"
+        );
     }
     let run = run_flags();
     let is_known = |flag: &Arg| {
@@ -276,7 +282,11 @@ mod tests {
             ("--results x", "`--results` cannot be changed when a run is resumed: it comes from the record"),
             ("-a x", "`-a` cannot be changed when a run is resumed: it comes from the record"),
             ("--pipe", "`--pipe` cannot be changed when a run is resumed: it comes from the record"),
-            ("last x", "`x` is one argument too many: a run is resumed with its own command and input"),
+            (
+                "last x",
+                "`x` is one argument too many: a run is resumed with its own command and input (`minder \
+                 resume` alone takes the last run)",
+            ),
             ("--jbos 3", "unknown flag `--jbos`; did you mean `--jobs`?"),
             ("--jobs", "`--jobs` requires a value"),
         ] {

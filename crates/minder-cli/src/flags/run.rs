@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 
 use super::control::ControlFlags;
 use super::display::DisplayFlags;
 use super::input::{ArityFlags, InputFlags, PlaceholderFlags};
 use super::output::{OutputFlags, RecordFlags};
 use super::pipe::PipeFlags;
+use super::short_help;
 
 const USAGE: &str = "\
 minder run [FLAGS] COMMAND… ::: ARGUMENT…
@@ -19,22 +20,39 @@ minder run [FLAGS] COMMAND… ::: ARGUMENT…
 #[derive(Debug, Args)]
 #[command(
     override_usage = USAGE,
-    after_help = short_after_help(),
+    help_template = short_help::RUN_TEMPLATE,
+    before_help = short_help::RUN_EXAMPLES,
+    after_help = short_help::RUN_POINTERS,
     after_long_help = after_help(),
-    args_override_self = true
+    args_override_self = true,
+    disable_help_flag = true,
+    mut_args = short_help::hide_rare_flag
 )]
 pub(crate) struct RunFlags {
-    /// Run N jobs at once; N%, +N, -N, 0 (no limit) or a file.
+    /// The command, then `:::` and arguments, or arguments on stdin.
     ///
-    /// N; N% of the processors; N more or fewer than there are processors; 0 for no limit; or a file
-    /// with such a value, which is read again during the run. Default: one job per processor.
+    /// Without `:::`, each line of stdin is an argument. Without a command, each argument after `:::` is
+    /// a shell line; see --commands.
+    ///
+    /// A command of several words is run directly, without a shell. One string with spaces or shell
+    /// characters is a shell line. `{}` stands for the argument; without it, the argument comes last.
+    /// With --resume, --resume-failed or --retry-failed, and without --joblog, a run id takes the
+    /// place of the command.
+    #[arg(trailing_var_arg = true, value_name = "COMMAND", help_heading = "Command and arguments")]
+    pub(crate) words: Vec<OsString>,
+
+    /// Run N jobs at once. Default: one per processor.
+    ///
+    /// N; N% of the processors; +N or -N, more or fewer than there are processors; 0 for no limit; or a
+    /// file with such a value, which is read again during the run.
     #[arg(
         short = 'j',
         long,
         visible_short_alias = 'P',
         visible_alias = "max-procs",
         value_name = "N",
-        allow_hyphen_values = true
+        allow_hyphen_values = true,
+        help_heading = "Running jobs"
     )]
     pub(crate) jobs: Option<OsString>,
 
@@ -67,7 +85,7 @@ pub(crate) struct RunFlags {
     /// One string with spaces or shell characters is a shell line. The shell is a POSIX shell (sh,
     /// dash, bash, ksh, zsh, busybox …), started as `SHELL -c LINE`; or pwsh or powershell; on
     /// Windows also cmd, the default there.
-    #[arg(long, value_name = "PATH", help_heading = "Running")]
+    #[arg(long, value_name = "PATH", help_heading = "Environment of the jobs")]
     pub(crate) shell: Option<OsString>,
 
     /// Set PARALLEL_SEQ, PARALLEL_JOBSLOT and PARALLEL_PID for the jobs, as GNU parallel does. In the
@@ -75,39 +93,43 @@ pub(crate) struct RunFlags {
     #[arg(long, hide = true)]
     pub(crate) parallel_env: bool,
 
-    /// If output stays open.
+    /// What to do if output stays open after a job.
     ///
     /// Output stays open after a job has exited if a process that it started still holds it.
-    #[arg(long, value_name = "HOW", default_value = "close", help_heading = "Running")]
+    #[arg(long, value_name = "HOW", default_value = "close", help_heading = "Other")]
     pub(crate) leak: Leak,
 
     /// Seconds between Ctrl-C and the killing of the jobs.
     ///
     /// Ctrl-C sends TERM first.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, help_heading = "Running")]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, help_heading = "Other")]
     pub(crate) grace: u64,
 
     /// The wait mechanism; `minder doctor` lists them.
-    #[arg(long, value_name = "NAME", env = "MINDER_BACKEND", help_heading = "Running")]
+    #[arg(long, value_name = "NAME", env = "MINDER_BACKEND", help_heading = "Other")]
     pub(crate) backend: Option<String>,
 
     /// Run without guardians: `kill -9` of minder leaves its jobs running.
     ///
     /// No effect on Windows, which always ends the jobs with minder.
-    #[arg(long, help_heading = "Running")]
+    #[arg(long, help_heading = "Other")]
     pub(crate) no_guard: bool,
 
-    /// The command, then `:::` and arguments, or arguments on stdin.
+    /// Use this profile of the files minder.toml.
     ///
-    /// Without `:::`, each line of stdin is an argument. Without a command, each argument after `:::` is
-    /// a shell line; see --commands.
+    /// The keys of [profile.NAME] override those of [run] in the same file. See `minder help config`.
+    #[arg(long, value_name = "NAME", help_heading = "Other")]
+    pub(crate) profile: Option<String>,
+
+    /// Ignore the files minder.toml and the variables MINDER_RUN_….
     ///
-    /// A command of several words is run directly, without a shell. One string with spaces or shell
-    /// characters is a shell line. `{}` stands for the argument; without it, the argument comes last.
-    /// With --resume, --resume-failed or --retry-failed, and without --joblog, a run id takes the
-    /// place of the command.
-    #[arg(trailing_var_arg = true, value_name = "COMMAND", help_heading = "Arguments")]
-    pub(crate) words: Vec<OsString>,
+    /// `minder config` lists the settings that they make.
+    #[arg(long, conflicts_with = "profile", help_heading = "Other")]
+    pub(crate) no_config: bool,
+
+    /// Print help: the daily flags with -h, all flags with --help.
+    #[arg(id = "help", short = 'h', long = "help", action = ArgAction::Help, help_heading = "Other")]
+    _help: Option<bool>,
 }
 
 /// What to do with output that stays open after its job has exited.
@@ -119,76 +141,41 @@ pub(crate) enum Leak {
     Wait,
 }
 
-/// The start of the long help.
-pub(crate) const ABOUT: &str = "\
-Run a command for each argument, several at once.
-
-Examples:
-  minder run 'wc -c {}' ::: *.txt             one string: a shell line, with safe values
-  minder run gzip -9 {} ::: *.log             several words: run directly, without a shell
-  ls *.log | minder run -j4 gzip -9           each line of stdin is an argument
-  minder run ::: 'cargo test' 'npm test'      different commands: each is a shell line
-  minder run -j4 --bar ./test.sh {} ::: a b   with a progress bar
-  minder run -k --tag ./test.sh {} ::: a b    output in input order, each line tagged
-  minder run --retries 3 --timeout 60 …       up to three attempts of a minute each
-  minder resume                               the unfinished jobs of this directory's last run
-
-Short version: minder run -h. Topics with examples: minder help.";
-
 const AFTER: &str = "\
-Placeholders:
-  {}   the argument        {.}  without its extension     {#}  the job's number, from 1
-  {/}  its base name       {//} its directory             {%}  the job's slot, 1 to N
-  {/.} its base name without extension                    {1}  the first column
+A value never becomes shell code. In a shell line, values are passed to the
+shell as positional parameters, and to cmd and PowerShell as variables. A line
+in which a value would be evaluated (in backticks, here-documents, code for
+another shell …) is refused, with the reason. The exception is a run without a
+command, in which each argument is a shell line: `minder run ::: LINE…`, and
+--commands.
 
-If you know GNU parallel:
-  minder parallel …  accepts its command line. `minder run` differs from it:
-  values             are parameters and never pasted: quotes around {} do no harm
-  several words      are run directly: `'|'` and `'>'` work only in one string
-  -q                 never uses a shell, not even for one string
-  {= … =}, Perl      not supported: see --plus, --header, --rpl 'NAME TEXT'
-  -t, -v             show commands that can be pasted, with values quoted
-  exit status        the same, except 130 and 143 where a signal ended the run
-  killing a job      by --timeout, --halt now or Ctrl-C kills all its descendants;
-                     only Ctrl-C also kills daemons that left its process group
-  -S, --sql …        no other machines, no SQL server: see `minder log --sql`
+Output is shown job by job when each job has finished. stdout and stderr stay
+separate and unchanged. A job that runs alone is shown live. -k, --lb and -u
+change this. Output that does not fit into memory is stored in private files.
+Jobs have an empty standard input (see --stdin), their own process group, and
+the variables MINDER_JOB and MINDER_SLOT, which count from 1.
 
-A value never becomes shell code. In a shell line, values are passed to the shell as
-positional parameters, and to cmd and PowerShell as variables. A line in which a value
-would be evaluated (in backticks, here-documents, code for another shell …) is refused,
-with the reason. The exception is a run without a command, in which each argument is a
-shell line: `minder run ::: LINE…`, and --commands.
+Each run leaves a private record in $MINDER_STATE_DIR, else in
+$XDG_STATE_HOME/minder, else in ~/.local/state/minder: the argument, times and
+exit status of each job, its output until it is shown, and the last 2 KiB of
+stderr if it failed. `minder log` reads it. After an interrupted run, `minder
+resume` runs the unfinished jobs and shows the output that was not shown. Jobs
+that were running are run again, and their output is shown again. Once a day,
+minder removes runs older than 30 days, and the oldest runs beyond 1,000 or 1
+GiB.
 
-Output is shown job by job when each job has finished. stdout and stderr stay separate
-and unchanged. A job that runs alone is shown live. -k, --lb and -u change this. Output
-that does not fit into memory is stored in private files. Jobs have an empty standard
-input (see --stdin), their own process group, and the variables MINDER_JOB and
-MINDER_SLOT, which count from 1.
+Ctrl-C starts no further jobs and sends TERM to the running ones; a second
+Ctrl-C kills them. When minder itself is killed, even by `kill -9`, all
+processes that it started are killed within a second. The exceptions: processes
+of another user (sudo), work passed to a server that was already running
+(docker, systemd-run, at, the remote side of ssh), and what is left if both
+guardians of minder are killed at the same moment.
 
-Each run leaves a private record in $MINDER_STATE_DIR, else in $XDG_STATE_HOME/minder,
-else in ~/.local/state/minder: the argument, times and exit status of each job, its
-output until it is shown, and the last 2 KiB of stderr if it failed. `minder log` reads
-it. After an interrupted run, `minder resume` runs the unfinished jobs and
-shows the output that was not shown. Jobs that were running are run again, and their
-output is shown again. Once a day, minder removes runs older than 30 days, and the
-oldest runs beyond 1,000 or 1 GiB.
+On Windows the record is in $MINDER_STATE_DIR, else in %LOCALAPPDATA%\\minder.
+There, jobs cannot be asked to exit: Ctrl-C, Ctrl-Break and closing the window
+kill them at once, and minder exits with status 0xC000013A.";
 
-Ctrl-C starts no further jobs and sends TERM to the running ones; a second Ctrl-C kills
-them. When minder itself is killed, even by `kill -9`, all processes that it started are
-killed within a second. The exceptions: processes of another user (sudo), work passed to
-a server that was already running (docker, systemd-run, at, the remote side of ssh), and
-what is left if both guardians of minder are killed at the same moment.
-
-On Windows the record is in $MINDER_STATE_DIR, else in %LOCALAPPDATA%\\minder. There,
-jobs cannot be asked to exit: Ctrl-C, Ctrl-Break and closing the window kill them at
-once, and minder exits with status 0xC000013A.";
-
-/// Returns the end of the short help.
-fn short_after_help() -> String {
-    format!("Examples: minder run --help. Topics: minder help.\n\n{}", crate::exit::HELP)
-}
-
-/// Returns the end of the long help: placeholders, guarantees and their limits, exit statuses.
+/// Returns the end of the long help: guarantees and their limits, exit statuses.
 fn after_help() -> String {
     format!("{AFTER}\n\n{}", crate::exit::HELP)
 }

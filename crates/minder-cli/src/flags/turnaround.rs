@@ -77,7 +77,7 @@ pub(crate) struct TurnaroundFlags {
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
 
-    /// Print each measurement as JSON, one object a line.
+    /// Print each measurement as JSON, one object per line.
     #[arg(long)]
     pub(crate) json: bool,
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::Command;
 
-use super::foreign_words::{foreign_flag, foreign_subcommand};
+use super::foreign_words::{foreign_flag, foreign_subcommand, near_foreign_flag};
 use super::typed_name::{longs, shorts};
 use crate::likeness::nearest;
 
@@ -27,18 +27,31 @@ pub(super) fn unknown_flag(flag: &str, command: &Command, minder: &Command) -> S
     if let Some(subcommand) = subcommand {
         return format!("{unknown}; did you mean `{} {}`?", command.get_name(), subcommand.get_name());
     }
-    let has_flag = |name: &&str| minder.find_subcommand(name).is_some_and(|owner| has(owner, flag));
+    // A letter means something else to each subcommand: only one that was typed too early is meant.
+    let is_meant = flag.starts_with("--") || command.get_name() == minder.get_name();
+    let has_flag =
+        |name: &&str| is_meant && minder.find_subcommand(name).is_some_and(|owner| has(owner, flag));
     let meant = match OWNERS.iter().copied().find(has_flag) {
         Some(owner) => Some(format!("minder {owner} {flag}")),
-        None => {
-            let near = flag.strip_prefix("--").and_then(|name| nearest(name, visible_longs(command)));
-            near.map(|name| format!("--{name}"))
-        }
+        None => flag.strip_prefix("--").and_then(|name| near_flag(name, command)),
     };
-    match meant {
-        Some(meant) => format!("{unknown}; did you mean `{meant}`?"),
-        None => unknown,
+    match (meant, near_foreign_flag(command.get_name(), flag)) {
+        (Some(meant), _) => format!("{unknown}; did you mean `{meant}`?"),
+        (None, Some(answer)) => format!("{unknown}: {answer}"),
+        (None, None) => unknown,
     }
+}
+
+/// Returns the flag with a name like this one, or the only one that begins with these words: `--dry-run`
+/// for `--dry`.
+fn near_flag(name: &str, command: &Command) -> Option<String> {
+    let near = nearest(name, visible_longs(command)).or_else(|| {
+        let begins = |long: &&str| long.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+        let mut longer = visible_longs(command).filter(begins);
+        let first = longer.next();
+        if longer.next().is_none() { first } else { None }
+    });
+    near.map(|name| format!("--{name}"))
 }
 
 /// Returns the message about a subcommand that `command` does not have.
@@ -99,6 +112,12 @@ mod tests {
             ("run", "--fail-fast", "unknown flag `--fail-fast`: use `--halt now,fail=1`"),
             ("run", "--failed", "unknown flag `--failed`; did you mean `minder log --failed`?"),
             ("run", "--no-such-flag", "unknown flag `--no-such-flag`"),
+            ("run", "--dry", "unknown flag `--dry`; did you mean `--dry-run`?"),
+            ("run", "--fail", "unknown flag `--fail`"),
+            ("run", "--time", "unknown flag `--time`"),
+            ("run", "--success", "unknown flag `--success`; did you mean `--success-output`?"),
+            ("run", "--max-paralel", "unknown flag `--max-paralel`: use `-j N`"),
+            ("run", "--no", "unknown flag `--no`"),
             ("run", "-Z", "unknown flag `-Z`"),
             ("log", "--last", "unknown flag `--last`: use `minder log last`"),
             ("log", "--since", "unknown flag `--since`"),
@@ -126,7 +145,7 @@ mod tests {
             ("rnu", "unknown command `rnu`; did you mean `run`?"),
             ("hlep", "unknown command `hlep`; did you mean `help`?"),
             ("dcotor", "unknown command `dcotor`; did you mean `doctor`?"),
-            ("status", "unknown command `status`: use `minder log`"),
+            ("failed", "unknown command `failed`: use `minder log --failed`"),
             ("rm", "unknown command `rm`: use `minder log --prune`"),
             ("echo", "unknown command `echo`"),
         ] {

@@ -1,6 +1,6 @@
 //! Signals, the descriptor limit and the progress line of a measurement.
 
-use std::io::{self, IsTerminal, Write, stderr};
+use std::io::{self, Write, stderr};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use minder::{GuardOptions, ProcessGuard, Signal};
-use minder_os::terminal::terminal_size;
+use minder_os::terminal::{is_in_foreground, terminal_size};
 
 use crate::exit;
+use crate::ui::color::can_draw;
 use crate::ui::os_error_text;
 use crate::ui::symbols::Symbols;
 
@@ -29,8 +30,9 @@ pub(crate) struct Session {
     cancelled_by: Option<Signal>,
     cancellations: usize,
     fd_limit: u64,
-    /// Whether stderr is a terminal, which then shows the progress.
+    /// Whether stderr is a terminal that can show the progress, and whether it does now.
     shows_progress: bool,
+    is_progress_shown: bool,
     estimate: TimeEstimate,
     /// The index of the case that is measured now, and its start.
     current: Option<(usize, Instant)>,
@@ -50,7 +52,8 @@ impl Session {
             cancelled_by: None,
             cancellations: 0,
             fd_limit,
-            shows_progress: stderr().is_terminal(),
+            shows_progress: can_draw(),
+            is_progress_shown: false,
             estimate: TimeEstimate::default(),
             current: None,
         })
@@ -69,7 +72,10 @@ impl Session {
                     self.cancelled_by.get_or_insert(signal);
                     self.cancellations += 1;
                 }
-                Signal::Stop => self.guard.suspend_self(),
+                Signal::Stop => {
+                    self.clear_progress();
+                    self.guard.suspend_self();
+                }
                 _ => {}
             }
         }
@@ -206,11 +212,12 @@ impl Session {
         self.show_line(&format!("{what}, round {round} of {}{left}", self.estimate.rounds));
     }
 
-    /// Replaces the progress line, if stderr is a terminal.
+    /// Replaces the progress line, if stderr is a terminal and does not belong to another program.
     pub(crate) fn show_line(&mut self, line: &str) {
-        if !self.shows_progress {
+        if !self.shows_progress || !is_in_foreground() {
             return;
         }
+        self.is_progress_shown = true;
         let width = terminal_size().map_or(80, |size| usize::from(size.columns));
         let line = format!("\r{}\x1b[K", Symbols::of_locale().shorten(line, width.saturating_sub(1)));
         let _ = stderr().write_all(line.as_bytes());
@@ -218,7 +225,7 @@ impl Session {
 
     /// Removes the progress line.
     pub(crate) fn clear_progress(&mut self) {
-        if self.shows_progress {
+        if std::mem::take(&mut self.is_progress_shown) {
             let _ = stderr().write_all(b"\r\x1b[K");
         }
     }

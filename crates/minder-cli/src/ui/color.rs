@@ -25,6 +25,10 @@ impl Palette {
     /// No colors.
     pub(crate) const PLAIN: Self = Self(false);
 
+    /// All colors.
+    #[cfg(test)]
+    pub(crate) const COLORED: Self = Self(true);
+
     /// Returns the palette for standard error.
     pub(crate) fn stderr(when: When) -> Self {
         Self(

@@ -44,6 +44,12 @@ pub(crate) fn fill_lines(items: &[impl AsRef<str>], gap: &str, width: usize) -> 
     lines
 }
 
+/// Breaks a text at spaces into lines of at most `width` characters, if a width is given.
+pub(crate) fn fill_text(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    fill_lines(&text.split(' ').collect::<Vec<_>>(), " ", width).join("\n")
+}
+
 /// Formats nanoseconds with three digits: `412 ns`, `1.23 us`, `12.3 us`, `130 us`, `1.45 ms`.
 pub(crate) fn nanos(ns: f64) -> String {
     let (value, unit) = match ns {
@@ -105,5 +111,7 @@ mod tests {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
         assert_eq!(wrapped("one two three", 80), ["one two three"]);
         assert_eq!(wrapped("longer than that", 3), ["longer", "than", "that"]);
+        assert_eq!(fill_text("one two three", Some(7)), "one two\nthree");
+        assert_eq!(fill_text("one two three", None), "one two three");
     }
 }

@@ -64,7 +64,7 @@ mod tests {
     const WALL: Duration = Duration::from_millis(1234);
 
     fn end(failure: Option<FailureReason>) -> JobEnd {
-        JobEnd { name: "./test.sh a".to_owned(), wall: WALL, failure, is_cut_off: false }
+        JobEnd { name: "./test.sh a".to_owned(), wall: WALL, failure, is_cut_off: false, command: None }
     }
 
     #[test]

@@ -19,6 +19,6 @@ pub(crate) use self::{
     message::{command_message, message, try_message},
     notify::notify,
     progress::{Heartbeat, Progress, ProgressOptions, SlowJobs},
-    stdout::{check_stdout, with_stdout},
+    stdout::{check_stdout, print_help, with_stdout},
     summary::{Summary, failure_text, signal_name},
 };

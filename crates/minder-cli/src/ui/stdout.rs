@@ -9,6 +9,7 @@ use minder_os::stdio::{StdStream, std_file, std_was_closed};
 use minder_os::terminal::write_console;
 
 use crate::exit;
+use crate::ui::symbols::Symbols;
 
 /// Fails if standard output was closed before this process started. Rust's runtime has opened the null
 /// device in its place, which would discard everything.
@@ -44,6 +45,26 @@ pub(crate) fn with_stdout(print: impl FnOnce(&mut dyn Write) -> Result<()>) -> R
             Err(error.context("cannot write to standard output"))
         }
         result => result.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// Prints the help that clap has made, in the characters of the locale.
+///
+/// # Errors
+/// The stream cannot be written.
+pub(crate) fn print_help(help: &clap::Error) -> io::Result<()> {
+    match Symbols::of_locale() {
+        Symbols::Unicode => help.print(),
+        // clap adds no styles to what is not printed by itself.
+        symbols => {
+            let text = help.render().to_string();
+            let text = symbols.convert(&text);
+            if help.use_stderr() {
+                io::stderr().write_all(text.as_bytes())
+            } else {
+                io::stdout().write_all(text.as_bytes())
+            }
+        }
     }
 }
 

@@ -10,11 +10,19 @@ use minder_runner::{RunEnd, RunReport};
 use super::progress::rough;
 use crate::ui::color::Palette;
 use minder_runner::text::{count, time};
+use unicode_width::UnicodeWidthStr;
+
+/// What stands between two parts of the first line.
+const SEPARATOR: &str = " · ";
+/// What stands before the rest of a first line that is too long.
+const INDENT: &str = "  ";
 
 /// Formats the summary of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Summary<'a> {
     pub(crate) report: &'a RunReport,
+    /// The number of columns for a line; `None` if a line may have any length.
+    pub(crate) width: Option<usize>,
 }
 
 impl Summary<'_> {
@@ -35,7 +43,7 @@ impl Summary<'_> {
     /// Returns the lines of the summary.
     pub(crate) fn lines(&self, palette: Palette) -> Vec<String> {
         let failed = self.report.failed();
-        let mut lines = vec![self.first_line(palette)];
+        let mut lines = self.first_lines(palette);
         let stats = &self.report.stats;
         let with_reason =
             |job: &JobFailure| format!("{}  ({})", palette.name(&job.name), failure_text(&job.reason));
@@ -75,7 +83,32 @@ impl Summary<'_> {
     }
 
     /// Returns the line with the counts of jobs and the times.
-    pub(crate) fn first_line(&self, palette: Palette) -> String {
+    pub(crate) fn first_line(&self) -> String {
+        self.parts(Palette::PLAIN).join(SEPARATOR)
+    }
+
+    /// Returns the same line, or several if the terminal is narrow.
+    fn first_lines(&self, palette: Palette) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        let mut used = 0;
+        for (part, colored) in self.parts(Palette::PLAIN).iter().zip(self.parts(palette)) {
+            used += SEPARATOR.width() + part.width();
+            match lines.last_mut() {
+                Some(line) if self.width.is_none_or(|width| used <= width) => {
+                    line.extend([SEPARATOR, &colored]);
+                }
+                line => {
+                    let indent = if line.is_some() { INDENT } else { "" };
+                    used = indent.width() + part.width();
+                    lines.push(format!("{indent}{colored}"));
+                }
+            }
+        }
+        lines
+    }
+
+    /// Returns the counts of jobs and the times.
+    fn parts(&self, palette: Palette) -> Vec<String> {
         let JobCounts { succeeded, retried, .. } = self.report.counts;
         let failed = self.report.failed();
         let text = format!("{failed} failed");
@@ -92,14 +125,14 @@ impl Summary<'_> {
         some(cut, format!("{cut} cut off"));
         let not_run =
             self.report.counts.skipped + self.report.halted.as_ref().and_then(|it| it.not_run).unwrap_or(0);
-        some(not_run, format!("{not_run} not run"));
+        some(not_run, format!("{not_run} not started"));
         parts.push(format!("{} elapsed", time(self.report.elapsed)));
         parts.push(format!("{} CPU", time(self.report.stats.cpu)));
         let gain = self.report.stats.wall.as_secs_f64() / self.report.elapsed.as_secs_f64().max(1e-6);
         if succeeded + failed > 1 && gain >= 1.05 {
-            parts.push(format!("{gain:.1} times as fast as one by one"));
+            parts.push(format!("{gain:.1}× as fast as one at a time"));
         }
-        parts.join(" · ")
+        parts
     }
 
     /// Returns the lines about jobs that did not run or were terminated, with the reason.
@@ -107,17 +140,20 @@ impl Summary<'_> {
         let mut lines = Vec::new();
         if let Some(HaltSummary { why, not_run }) = &self.report.halted {
             if self.report.stats.halted > 0 {
-                lines.push(format!("  cancelled: {}  ({why})", count(self.report.stats.halted, "job")));
+                lines.push(format!(
+                    "  cancelled: {}  (--halt: {why})",
+                    count(self.report.stats.halted, "job")
+                ));
             }
             match not_run {
                 Some(0) => (),
-                Some(jobs) => lines.push(format!("  not run: {}  ({why})", count(*jobs, "job"))),
-                None => lines.push(format!("  not run: the rest of the input  ({why})")),
+                Some(jobs) => lines.push(format!("  not started: {}  (--halt: {why})", count(*jobs, "job"))),
+                None => lines.push(format!("  not started: the rest of the input  (--halt: {why})")),
             }
         }
         if self.report.counts.skipped > 0 {
             let jobs = count(self.report.counts.skipped, "job");
-            lines.push(format!("  not run: {jobs}, since what they depend on failed"));
+            lines.push(format!("  not started: {jobs}, since what they depend on failed"));
         }
         lines
     }
@@ -165,7 +201,7 @@ pub(super) fn cause_text(reason: &FailureReason) -> String {
     match reason {
         FailureReason::Exited(exit, _) => status(*exit),
         FailureReason::TimedOut(limit) => format!("timed out after {}", rough(*limit)),
-        FailureReason::Memory(_) => "killed since memory ran short".to_owned(),
+        FailureReason::Memory(_) => "killed because memory ran short".to_owned(),
         FailureReason::NotStarted(why) => why.clone(),
     }
 }
@@ -222,7 +258,7 @@ mod tests {
     }
 
     fn lines(report: &RunReport) -> Vec<String> {
-        Summary { report }.lines(Palette::PLAIN)
+        Summary { report, width: None }.lines(Palette::PLAIN)
     }
 
     #[test]
@@ -238,10 +274,37 @@ mod tests {
         assert_eq!(
             lines(&report),
             [
-                "3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU · 2.0 times as fast as one by one",
+                "3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU · 2.0× as fast as one at a time",
                 "  failed: ./test.sh bsd  (not found)"
             ]
         );
+    }
+
+    #[test]
+    fn first_line_is_divided_between_its_parts_on_a_narrow_terminal() {
+        let report = report(|report, stats| {
+            stats.wall = Duration::from_secs(36);
+            stats.cpu = Duration::from_millis(31_400);
+            report.counts.succeeded = 2;
+            report.counts.failed = 1;
+            report.elapsed = Duration::from_millis(18_200);
+        });
+        let lines = |width| Summary { report: &report, width: Some(width) }.lines(Palette::PLAIN);
+        assert_eq!(
+            lines(79),
+            ["3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU · 2.0× as fast as one at a time"]
+        );
+        assert_eq!(
+            lines(78),
+            ["3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU", "  2.0× as fast as one at a time"]
+        );
+        assert_eq!(
+            lines(31),
+            ["3 jobs · 1 failed", "  18.2 s elapsed · 31.4 s CPU", "  2.0× as fast as one at a time"]
+        );
+        let colored = Summary { report: &report, width: Some(17) }.lines(Palette::COLORED);
+        assert_eq!(colored[0], "3 jobs · \x1b[31m1 failed\x1b[0m");
+        assert_eq!(lines(1).len(), 5);
     }
 
     #[test]
@@ -263,26 +326,26 @@ mod tests {
             report.counts.failed = 5;
             report.counts.retried = 2;
             report.counts.skipped = 3;
-            report.halted = Some(HaltSummary { why: "--halt now,fail=3".to_owned(), not_run: Some(7) });
+            report.halted = Some(HaltSummary { why: "enough have failed".to_owned(), not_run: Some(7) });
             report.elapsed = wall * 20;
         });
         assert_eq!(
             lines(&report),
             [
                 "4 jobs · 3 failed · 1 timed out · 1 killed for memory · 2 retries · 1 cut off · \
-                 10 not run · 3 min 40 s elapsed · 0 ms CPU",
+                 10 not started · 3 min 40 s elapsed · 0 ms CPU",
                 "  failed: slow  (timed out after 10 s)",
                 "  failed: bad  (exit 2, 11.0 s)",
-                "  failed: large  (killed since memory ran short, 11.0 s)",
+                "  failed: large  (killed because memory ran short, 11.0 s)",
                 "  cut off: running  (killed by KILL, 11.0 s)",
-                "  cancelled: 1 job  (--halt now,fail=3)",
-                "  not run: 7 jobs  (--halt now,fail=3)",
-                "  not run: 3 jobs, since what they depend on failed",
+                "  cancelled: 1 job  (--halt: enough have failed)",
+                "  not started: 7 jobs  (--halt: enough have failed)",
+                "  not started: 3 jobs, since what they depend on failed",
                 "  killed because memory ran short, and requeued: 1 job",
             ]
         );
-        report.halted = Some(HaltSummary { why: "--halt now,fail=3".to_owned(), not_run: None });
-        assert_eq!(lines(&report)[6], "  not run: the rest of the input  (--halt now,fail=3)");
+        report.halted = Some(HaltSummary { why: "enough have failed".to_owned(), not_run: None });
+        assert_eq!(lines(&report)[6], "  not started: the rest of the input  (--halt: enough have failed)");
     }
 
     #[test]
@@ -305,7 +368,7 @@ mod tests {
             stats.leaked_count = 200;
             report.orphans = (0..200).map(|pid| (pid, "y".to_owned())).collect();
         });
-        assert!(Summary { report: &many }.is_wanted());
+        assert!(Summary { report: &many, width: None }.is_wanted());
         let text = lines(&many);
         assert_eq!((text.len(), text[11].as_str()), (13, "  and 190 more that left their output open"));
         assert!(text[12].ends_with("y (8), y (9) and 190 more"), "{}", text[12]);

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What takes the place of characters in a locale without UTF-8.
-const REPLACEMENTS: [(&str, &str); 5] = [(" · ", ", "), ("·", ","), ("…", "..."), ("→", "->"), ("×", "x")];
+const REPLACEMENTS: [(&str, &str); 6] =
+    [(" · ", ", "), ("·", ","), ("…", "..."), ("→", "->"), ("×", "x"), ("±", "+-")];
 
 /// The characters that the locale has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,8 +96,8 @@ mod tests {
 
     #[test]
     fn messages_are_ascii_without_utf8() {
-        let text = "2 jobs · 0 failed · `a…` → 1.9 ×";
-        assert_eq!(Symbols::Ascii.convert(text), "2 jobs, 0 failed, `a...` -> 1.9 x");
+        let text = "2 jobs · 0 failed · `a…` → 1.9 × ±5 %";
+        assert_eq!(Symbols::Ascii.convert(text), "2 jobs, 0 failed, `a...` -> 1.9 x +-5 %");
         assert_eq!(Symbols::Unicode.convert(text), text);
     }
 

@@ -252,7 +252,7 @@ fn write_row(
 }
 
 /// Returns the width of the terminal, or `None` if stdout is not a terminal.
-fn terminal_width() -> Option<usize> {
+pub(crate) fn terminal_width() -> Option<usize> {
     if !stdout().is_terminal() {
         return None;
     }

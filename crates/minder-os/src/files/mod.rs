@@ -75,6 +75,14 @@ pub fn restrict_to_owner(dir: &Path) -> io::Result<()> {
     system::restrict_to_owner(dir)
 }
 
+/// Returns whether this is a named pipe, whose opening waits for a writer.
+///
+/// - Windows: always false; opening a pipe does not wait.
+#[must_use]
+pub fn is_fifo(metadata: &Metadata) -> bool {
+    system::is_fifo(metadata)
+}
+
 /// Returns whether a file or directory belongs to the user that this process acts as.
 ///
 /// - Unix: its owner is the effective user.
@@ -84,6 +92,15 @@ pub fn is_owned_by_user(metadata: &Metadata) -> bool {
     system::is_owned_by_user(metadata)
 }
 
+/// Returns whether a file belongs to the user that this process acts as, or to root.
+///
+/// - Unix: its owner is the effective user, or user 0.
+/// - Windows: always true, as for [`is_owned_by_user`].
+#[must_use]
+pub fn is_owned_by_user_or_root(metadata: &Metadata) -> bool {
+    system::is_owned_by_user_or_root(metadata)
+}
+
 /// Returns whether the mode lets users other than the owner write to a file or change a directory.
 ///
 /// - Unix: the mode has a write bit for the group or for others.
@@ -91,6 +108,14 @@ pub fn is_owned_by_user(metadata: &Metadata) -> bool {
 #[must_use]
 pub fn is_writable_by_others(metadata: &Metadata) -> bool {
     system::is_writable_by_others(metadata)
+}
+
+/// Returns whether the mode lets any user execute a file.
+///
+/// - Windows: always true.
+#[must_use]
+pub fn is_executable(metadata: &Metadata) -> bool {
+    system::is_executable(metadata)
 }
 
 /// Removes a file so that its name is free at once, even if the file is open. A link is removed,

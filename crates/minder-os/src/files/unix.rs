@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use super::new_name;
@@ -51,12 +51,24 @@ pub(super) fn restrict_to_owner(dir: &Path) -> io::Result<()> {
     std::fs::set_permissions(dir, Permissions::from_mode(0o700))
 }
 
+pub(super) fn is_fifo(metadata: &Metadata) -> bool {
+    metadata.file_type().is_fifo()
+}
+
 pub(super) fn is_owned_by_user(metadata: &Metadata) -> bool {
     metadata.uid() == rustix::process::geteuid().as_raw()
 }
 
+pub(super) fn is_owned_by_user_or_root(metadata: &Metadata) -> bool {
+    metadata.uid() == 0 || is_owned_by_user(metadata)
+}
+
 pub(super) fn is_writable_by_others(metadata: &Metadata) -> bool {
     metadata.mode() & 0o022 != 0
+}
+
+pub(super) fn is_executable(metadata: &Metadata) -> bool {
+    metadata.mode() & 0o111 != 0
 }
 
 pub(super) fn remove_open_file(path: &Path) -> io::Result<()> {
@@ -111,6 +123,7 @@ mod tests {
         std::os::unix::fs::symlink(at("plain"), at("link")).expect("create a link");
         #[cfg(not(target_vendor = "apple"))]
         create_fifo(&at("fifo")).expect("create a named pipe");
+        assert!(is_fifo(&at("fifo").metadata().expect("read metadata")));
         // If the call could block, the named pipe would block it here.
         for path in [at("link"), at("fifo"), dir.path().to_owned(), "/dev/null".into()] {
             open_no_follow(&path).expect_err("not a regular file");
@@ -136,7 +149,7 @@ mod tests {
         for (mode, open) in [(0o777, true), (0o1777, true), (0o775, true), (0o755, false), (0o700, false)] {
             fs::set_permissions(dir.path(), Permissions::from_mode(mode)).expect("set the mode");
             let metadata = fs::metadata(dir.path()).expect("read the mode");
-            assert!(is_owned_by_user(&metadata));
+            assert!(is_owned_by_user(&metadata) && is_owned_by_user_or_root(&metadata));
             assert_eq!(is_writable_by_others(&metadata), open, "{mode:o}");
             restrict_to_owner(dir.path()).expect("restrict the directory");
             assert_eq!(fs::metadata(dir.path()).expect("read the mode").mode() & 0o7777, 0o700);

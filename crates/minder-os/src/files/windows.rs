@@ -37,12 +37,24 @@ pub(super) fn restrict_to_owner(_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
+pub(super) fn is_fifo(_metadata: &Metadata) -> bool {
+    false
+}
+
 pub(super) fn is_owned_by_user(_metadata: &Metadata) -> bool {
+    true
+}
+
+pub(super) fn is_owned_by_user_or_root(_metadata: &Metadata) -> bool {
     true
 }
 
 pub(super) fn is_writable_by_others(_metadata: &Metadata) -> bool {
     false
+}
+
+pub(super) fn is_executable(_metadata: &Metadata) -> bool {
+    true
 }
 
 pub(super) fn remove_open_file(path: &Path) -> io::Result<()> {

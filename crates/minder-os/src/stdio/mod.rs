@@ -45,6 +45,14 @@ pub fn stdin_path() -> Option<PathBuf> {
     system::stdin_path()
 }
 
+/// Returns whether standard input is the null device, which has no line now or later.
+///
+/// - Windows: always false.
+#[must_use]
+pub fn stdin_is_null() -> bool {
+    system::stdin_is_null()
+}
+
 /// Closes a standard stream of this process: its number refers to the null device afterwards. The process
 /// at the other end of a pipe gets its end, unless a duplicate or another process keeps it open.
 ///

@@ -36,6 +36,12 @@ pub(super) fn grow_pipe(pipe: &File) {
     }
 }
 
+pub(super) fn stdin_is_null() -> bool {
+    let Ok(input) = rustix::fs::fstat(io::stdin()) else { return false };
+    let Ok(null) = rustix::fs::stat("/dev/null") else { return false };
+    (input.st_mode, input.st_rdev) == (null.st_mode, null.st_rdev)
+}
+
 pub(super) fn close_std(stream: StdStream) -> io::Result<()> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     // SAFETY: the number of a standard stream, which no object owns: it stays open, as another file.

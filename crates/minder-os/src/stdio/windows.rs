@@ -20,6 +20,10 @@ pub(super) fn stdin_path() -> Option<PathBuf> {
     None
 }
 
+pub(super) fn stdin_is_null() -> bool {
+    false
+}
+
 pub(super) fn close_std(_stream: StdStream) -> io::Result<()> {
     Ok(())
 }

@@ -60,7 +60,8 @@ impl WordRecords {
             line_bytes += word.bytes.len() + size_of::<OsString>();
             if line_bytes > LINE_BYTES_MAX {
                 self.finished = true;
-                let (name, line) = (&self.name, self.splitter.line());
+                let name = &self.name;
+                let line = self.splitter.line();
                 bail!(
                     "{name}, line {line}: its words take more than {LINE_BYTES_MAX} bytes (-n limits them)"
                 );

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use memchr::{memchr, memrchr};
+use memchr::{memchr, memchr2, memrchr};
 
 use crate::config::OutputView;
 use crate::config::RunConfig;
@@ -24,6 +24,8 @@ pub(crate) struct LineStyle {
     /// Whether a last line without a line break gets no color, as with `--line-buffer`: it may be
     /// incomplete.
     bare_end: bool,
+    /// Whether a carriage return ends a line, too, so that the tag is repeated after it.
+    splits_at_return: bool,
 }
 
 impl LineStyle {
@@ -32,14 +34,15 @@ impl LineStyle {
         if config.view == OutputView::Straight {
             return None;
         }
-        let tag = config.tag.as_ref().map(|tag| render_tag(tag, job));
+        let tag = config.tag.as_ref().map(|tag| render_tag(tag, job, config.parallel_env));
         let style = if config.color_jobs {
             Some(job_style(job.number))
         } else {
             // With --color-failed, GNU parallel writes the lines of all jobs like those of failed ones.
             (config.color_failed && config.parallel_env).then(|| (Vec::new(), &b""[..]))
         };
-        Self::new(tag, style, config.color_lines)
+        let style = Self::new(tag, style, config.color_lines)?;
+        Some(Self { splits_at_return: config.parallel_env, ..style })
     }
 
     /// Returns the same decoration in the color of failed jobs.
@@ -56,7 +59,7 @@ impl LineStyle {
             before.extend_from_slice(&tag);
             (before, after)
         });
-        Some(Self { tag, color, bare_end })
+        Some(Self { tag, color, bare_end, splits_at_return: false })
     }
 
     /// Returns a text of whole lines with the decoration around each.
@@ -69,9 +72,10 @@ impl LineStyle {
     }
 }
 
-fn render_tag(tag: &Template, job: &Job<'_>) -> Vec<u8> {
+/// With `keeps_tabs`, a tab in a value stays a tab, as in GNU parallel.
+fn render_tag(tag: &Template, job: &Job<'_>, keeps_tabs: bool) -> Vec<u8> {
     // A line of the job stays one line, whatever its arguments contain.
-    let columns: Vec<OsString> = job.columns.iter().map(|column| escape_value(column)).collect();
+    let columns: Vec<OsString> = job.columns.iter().map(|column| escape_value(column, keeps_tabs)).collect();
     let job = &Job { columns: &columns, ..*job };
     // A missing column is reported when the command is built.
     let values = tag.argv(job).unwrap_or_default();
@@ -82,10 +86,15 @@ fn render_tag(tag: &Template, job: &Job<'_>) -> Vec<u8> {
 
 /// Escapes control characters and characters that change the direction of text. Bytes that are not
 /// UTF-8 stay.
-fn escape_value(value: &OsStr) -> OsString {
+fn escape_value(value: &OsStr, keeps_tabs: bool) -> OsString {
     let mut bytes = Vec::with_capacity(value.len());
     for chunk in value.as_encoded_bytes().utf8_chunks() {
-        bytes.extend_from_slice(escape(chunk.valid().as_bytes()).as_bytes());
+        for (at, text) in chunk.valid().split(|c| c == '\t' && keeps_tabs).enumerate() {
+            if at > 0 {
+                bytes.push(b'\t');
+            }
+            bytes.extend_from_slice(escape(text.as_bytes()).as_bytes());
+        }
         bytes.extend_from_slice(chunk.invalid());
     }
     minder_os::encoding::os_string_from_encoded(bytes)
@@ -113,7 +122,7 @@ impl LineDecorator {
     /// Appends the decorated `bytes` to `out`.
     pub(crate) fn push(&mut self, style: &LineStyle, bytes: &[u8], out: &mut Vec<u8>) {
         let Some((before, after)) = &style.color else {
-            return self.tagger.push(&style.tag, bytes, out);
+            return self.tagger.push(style, bytes, out);
         };
         let Some(held) = &mut self.held else {
             return self.colorizer.push((before, after), bytes, out);
@@ -156,17 +165,18 @@ struct TagWriter {
 }
 
 impl TagWriter {
-    /// Appends `bytes` to `out`, with `tag` before each line that starts in them.
-    fn push(&mut self, tag: &[u8], bytes: &[u8], out: &mut Vec<u8>) {
+    /// Appends `bytes` to `out`, with the tag before each line that starts in them.
+    fn push(&mut self, style: &LineStyle, bytes: &[u8], out: &mut Vec<u8>) {
         let mut rest = bytes;
         while !rest.is_empty() {
             if !self.in_line {
-                out.extend_from_slice(tag);
+                out.extend_from_slice(&style.tag);
             }
-            let end = memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
-            out.extend_from_slice(&rest[..end]);
-            self.in_line = rest[end - 1] != b'\n';
-            rest = &rest[end..];
+            let end = if style.splits_at_return { memchr2(b'\n', b'\r', rest) } else { memchr(b'\n', rest) };
+            let length = end.map_or(rest.len(), |at| at + 1);
+            out.extend_from_slice(&rest[..length]);
+            self.in_line = end.is_none();
+            rest = &rest[length..];
         }
     }
 }
@@ -175,14 +185,34 @@ impl TagWriter {
 mod tests {
     use super::*;
 
-    #[test]
-    fn tag_writer_tags_each_line_once_for_any_chunks() {
+    /// Returns the tagged form of output that arrives in these chunks.
+    fn tagged(splits_at_return: bool, chunks: &[&str]) -> String {
+        let style = LineStyle { tag: b"t\t".to_vec(), color: None, bare_end: false, splits_at_return };
         let mut tagger = TagWriter::default();
         let mut text = Vec::new();
-        for chunk in ["a\nb", "", "c\n", "\n", "d"] {
-            tagger.push(b"t\t", chunk.as_bytes(), &mut text);
+        chunks.iter().for_each(|chunk| tagger.push(&style, chunk.as_bytes(), &mut text));
+        String::from_utf8(text).expect("text")
+    }
+
+    #[test]
+    fn tag_writer_tags_each_line_once_for_any_chunks() {
+        let chunks = ["a\nb", "", "c\n", "\n", "d"];
+        for splits_at_return in [false, true] {
+            assert_eq!(tagged(splits_at_return, &chunks), "t\ta\nt\tbc\nt\t\nt\td");
         }
-        assert_eq!(String::from_utf8_lossy(&text), "t\ta\nt\tbc\nt\t\nt\td");
+    }
+
+    #[test]
+    fn tag_writer_repeats_the_tag_after_a_carriage_return_on_request() {
+        let chunks = ["a\r", "\rb\nc\r"];
+        assert_eq!(tagged(true, &chunks), "t\ta\rt\t\rt\tb\nt\tc\r");
+        assert_eq!(tagged(false, &chunks), "t\ta\r\rb\nt\tc\r");
+    }
+
+    #[test]
+    fn escape_value_keeps_tabs_on_request() {
+        assert_eq!(escape_value("a\tb\x1bc".as_ref(), true), "a\tb\\x1bc");
+        assert_eq!(escape_value("a\tb".as_ref(), false), "a\\tb");
     }
 
     /// Returns the decorated form of output that arrives in these chunks.

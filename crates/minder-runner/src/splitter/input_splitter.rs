@@ -66,6 +66,8 @@ pub(super) struct State {
     /// Whether an error kept the input from being read to its end.
     pub(super) failed: bool,
     pub(super) wake: Option<Wake>,
+    /// The size that blocks of `--block` had to grow to, if they had to.
+    pub(super) grown_to: Option<usize>,
 }
 
 /// Input that waits for a job.
@@ -237,6 +239,15 @@ impl InputSplitter {
             given_up: false,
             torn: false,
         })
+    }
+
+    /// Returns the requested size of a block and the size that a record made of it, if that is larger.
+    pub(crate) fn growth(&self) -> Option<(u64, u64)> {
+        let to = self.lock().grown_to? as u64;
+        match self.config.block {
+            BlockSize::Bytes(from) => Some((from, to)),
+            BlockSize::Shares(_) => None,
+        }
     }
 
     /// Returns `true` if all jobs read all of the input.

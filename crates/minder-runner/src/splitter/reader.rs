@@ -258,6 +258,7 @@ impl InputSplitter {
             if chunks.is_empty() && extent != BlockEnd::Last {
                 if filling.filled >= limit {
                     limit = larger(limit, most).ok_or_else(|| self.too_long(most))?;
+                    self.lock().grown_to = Some(limit);
                 }
                 continue;
             }

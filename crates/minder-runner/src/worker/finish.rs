@@ -9,6 +9,7 @@ use minder::{ExitStatus, Outcome, Stream};
 use super::job_output::last_bytes;
 use super::state::RunWorker;
 use crate::config::{OutputTime, OutputView};
+use crate::input::JobArgs;
 use crate::notice::Notice;
 use crate::output::decorate::LineStyle;
 use crate::output::store::{FinishedJob, JobFile, Location};
@@ -56,7 +57,9 @@ impl RunWorker<'_> {
         }
         self.encode_event(attempt, task, event);
         let failure = Some(FailureReason::NotStarted(why.to_owned()));
-        let end = JobEnd { name: name.to_owned(), wall: Duration::ZERO, failure, is_cut_off: false };
+        let command = self.wanted_command(attempt, task, failure.as_ref());
+        let name = name.to_owned();
+        let end = JobEnd { name, wall: Duration::ZERO, failure, is_cut_off: false, command };
         let end = self.context.observer.wants_job_ends().then(|| Box::new(end));
         self.push_finished(FinishedJob { needs_shown_event, end, ..FinishedJob::new(task.number) });
         JobResult::PermanentFailure
@@ -381,7 +384,20 @@ impl RunWorker<'_> {
         let wall = running.wall();
         let status = outcome.exit.status;
         let failure = (!status.success()).then(|| FailureReason::new(cause, status, wall));
-        JobEnd { name: self.name(attempt, task), wall, failure, is_cut_off }
+        let command = self.wanted_command(attempt, task, failure.as_ref());
+        JobEnd { name: self.name(attempt, task), wall, failure, is_cut_off, command }
+    }
+
+    /// Returns the whole command line of a job that ended, if the observer wants it.
+    fn wanted_command(
+        &self,
+        attempt: Attempt,
+        task: &Task,
+        failure: Option<&FailureReason>,
+    ) -> Option<String> {
+        let context = self.context;
+        let is_wanted = matches!(task.item, JobArgs::Columns(_)) && context.observer.wants_command(failure);
+        is_wanted.then(|| context.config.template.display(&job_values(context, task, attempt)))
     }
 }
 

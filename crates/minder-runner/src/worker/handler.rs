@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use minder::jobs::{Attempt, ChildControl, JobHandler, JobResult, JobSource, NextJob, SpawnRequest};
+use minder::jobs::{
+    Attempt, ChildControl, HaltTrigger, JobHandler, JobResult, JobSource, NextJob, SpawnRequest,
+};
 use minder::{ChildId, Error, ErrorKind, Event, Operation, Outcome, Termination};
 
 use super::state::RunWorker;
@@ -26,6 +28,7 @@ use crate::worker::job_values::job_values;
 use crate::worker::output::forward;
 use crate::worker::output::show_header;
 use crate::worker::running_job::RunningJob;
+use crate::worker::start_cure::start_cure;
 use minder_template as template;
 
 /// How long a job that was stopped for using the terminal has to end.
@@ -60,11 +63,29 @@ impl RunWorker<'_> {
         let cut = self.record_and_show(attempt, task, running, outcome, cause);
         let mut stats = std::mem::take(&mut self.stats);
         if cut {
-            stats.add_cancelled(cause, outcome.exit, running.wall(), || self.name(attempt, task));
+            let is_last = running.is_last_attempt;
+            stats.add_cancelled(cause, outcome.exit, running.wall(), is_last, || self.name(attempt, task));
         } else {
             stats.add(cause, outcome, running.wall(), || self.name(attempt, task));
         }
         self.stats = stats;
+    }
+}
+
+impl RunWorker<'_> {
+    /// Reports that the halt policy lets no more jobs start, after each job that it counts.
+    fn report_halt(&mut self) {
+        let Some(success) = self.last_success.take() else { return };
+        let Some(reason) = self.context.pool.halted_by().filter(|reason| !reason.now) else { return };
+        let is_counted = match reason.on {
+            HaltTrigger::Failed => !success,
+            HaltTrigger::Succeeded => success,
+            _ => true,
+        };
+        let running = self.context.pool.counts().running;
+        if is_counted && running > 0 {
+            self.context.observer.notice(&Notice::Halting { running });
+        }
     }
 }
 
@@ -269,6 +290,7 @@ impl JobHandler for RunWorker<'_> {
         if self.batch.is_full(self.slots) {
             self.flush();
         }
+        self.last_success = Some(status.success());
         if status.success() {
             return JobResult::Success;
         }
@@ -310,7 +332,11 @@ impl JobHandler for RunWorker<'_> {
                 (ran, _) => format!(" ({} ran before)", count(ran, "job")),
             };
             let error = match (error.operation(), error.subject()) {
-                (Operation::Spawn, Some(program)) => format!("cannot run `{program}`: {}", error.reason()),
+                (Operation::Spawn, Some(program)) => {
+                    let has_directory = self.context.config.control.directory.is_some();
+                    let cure = start_cure(program, error.kind(), has_directory);
+                    format!("cannot run `{program}`: {}{cure}", error.reason())
+                }
                 _ => error.to_string(),
             };
             self.context.fail(format!("{error}{jobs}"));
@@ -343,6 +369,7 @@ impl JobHandler for RunWorker<'_> {
     fn idle(&mut self, children: &mut ChildControl<'_>) {
         self.release();
         self.flush();
+        self.report_halt();
         if self.context.config.view == OutputView::Lines {
             self.retry_blocked_lines();
             if self.context.sequencer.is_due() {

@@ -11,6 +11,7 @@ mod output;
 mod prepare;
 pub(crate) mod running_job;
 mod running_jobs;
+mod start_cure;
 mod state;
 
 pub(crate) use self::{held_queue::HELD_FILES_MAX, state::RunWorker};

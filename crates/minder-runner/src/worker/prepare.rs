@@ -1,7 +1,8 @@
 //! Turns the arguments of a job into a command, its files and its options.
 
+use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use minder::{Charge, Command, Group, OutputMode, OverflowPolicy, Size, SpawnOptions, Stdio, Stream};
@@ -35,6 +36,25 @@ const FIFO: &str =
     r#"{ cat <&3 3<&- >"$0" & } 3<&0; (exec "$@") </dev/null; s=$?; kill $! 2>/dev/null; exit $s"#;
 /// The size of a job's pseudo-terminal if this process has no terminal.
 const TERMINAL: Size = Size { rows: 24, columns: 80 };
+
+/// Opens the standard input of a job.
+///
+/// # Errors
+/// Why it cannot be read. A named pipe has no beginning from which each job could read, and opening it waits
+/// for a writer. The pipe of a process substitution, `/dev/fd/63`, exists only while it has a writer, and
+/// no other path leads to it.
+fn open_stdin(path: &Path) -> Result<File, String> {
+    let metadata = path.metadata().map_err(|error| os_error_text(&error))?;
+    if metadata.is_dir() {
+        return Err("is a directory".to_owned());
+    }
+    if minder_os::files::is_fifo(&metadata) && path.canonicalize().is_ok() {
+        return Err(
+            "a named pipe can be read only once: use `--stdin inherit`, and `<` for the pipe".to_owned()
+        );
+    }
+    File::open(path).map_err(|error| os_error_text(&error))
+}
 
 impl RunWorker<'_> {
     /// Prepares everything that a job needs beside its command line.
@@ -105,10 +125,9 @@ impl RunWorker<'_> {
         match &self.context.config.control.stdin {
             JobStdin::Null => Ok(Stdio::null()),
             JobStdin::Inherit => Ok(Stdio::inherit()),
-            JobStdin::File(path) => std::fs::File::open(path).map(Stdio::from).map_err(|error| {
-                let why = os_error_text(&error);
-                Refusal::All(format!("cannot read `{}`: {why} (--stdin)", path.display()))
-            }),
+            JobStdin::File(path) => open_stdin(path)
+                .map(Stdio::from)
+                .map_err(|why| Refusal::All(format!("cannot read `{}`: {why} (--stdin)", path.display()))),
         }
     }
 

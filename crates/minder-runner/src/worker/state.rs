@@ -34,6 +34,8 @@ pub(crate) struct RunWorker<'a> {
     /// The number of submitted jobs when the other worker thread was last woken for its only job.
     pub(super) woken_for: u64,
     pub(super) index: usize,
+    /// Whether the job that ended last succeeded, until the halt policy was looked at.
+    pub(super) last_success: Option<bool>,
     /// The permission to run for the job that is being started.
     pub(super) permit: Option<JobPermit>,
     /// The median on which the current time-outs are based.
@@ -54,6 +56,7 @@ impl<'a> RunWorker<'a> {
             spool_count: 0,
             woken_for: 0,
             index,
+            last_success: None,
             permit: None,
             median: None,
         }

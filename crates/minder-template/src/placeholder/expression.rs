@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
+use crate::display;
 use crate::error::{Error, ErrorKind};
 use crate::job::Job;
 use crate::placeholder::transform::Transform;
@@ -14,6 +15,8 @@ pub(crate) struct Placeholder {
     text: &'static [u8],
     pub(crate) source: Source,
     pub(crate) form: ValueForm,
+    /// Each job checks that its value is a plain decimal number, which stands in this position.
+    checked: Option<&'static str>,
 }
 
 /// What a placeholder reads from a job.
@@ -57,10 +60,20 @@ pub(crate) enum DefinitionPart {
 impl Placeholder {
     /// `{}`.
     pub(crate) const VALUE: Placeholder =
-        Placeholder { text: b"{}", source: Source::Each, form: ValueForm::PLAIN };
+        Placeholder { text: b"{}", source: Source::Each, form: ValueForm::PLAIN, checked: None };
 
     pub(crate) fn new(text: &'static [u8], source: Source, form: ValueForm) -> Placeholder {
-        Placeholder { text, source, form }
+        Placeholder { text, source, form, checked: None }
+    }
+
+    /// Returns its spelling in the template.
+    pub(crate) fn text(self) -> &'static [u8] {
+        self.text
+    }
+
+    /// Returns the placeholder for which each job checks that the value is a plain decimal number.
+    pub(crate) fn checked(self, position: &'static str) -> Placeholder {
+        Placeholder { checked: Some(position), ..self }
     }
 
     /// Returns whether it stands for each argument separately.
@@ -72,8 +85,35 @@ impl Placeholder {
     }
 
     /// Returns whether its value consists of digits for every input: `{#}`, `{%}`.
-    pub(crate) fn is_number(self) -> bool {
+    pub(crate) fn is_counter(self) -> bool {
         !matches!(self.source, Source::Each | Source::Nth(_) | Source::Last(_))
+    }
+
+    /// Returns whether its value is a number: that of a counter, or one that each job checks.
+    pub(crate) fn is_number(self) -> bool {
+        self.checked.is_some() || self.is_counter()
+    }
+
+    /// Returns whether each job checks that its value is a number. It may have a sign.
+    pub(crate) fn is_checked(self) -> bool {
+        self.checked.is_some()
+    }
+
+    /// Refuses a value that is not a plain decimal number, if it must be one. It may have a sign and
+    /// at most 18 digits, so that it fits into 64 bits, and no leading zeros, which shells read as an
+    /// octal number.
+    pub(crate) fn check_number(self, value: &OsStr) -> Result<(), Error> {
+        let Some(position) = self.checked else { return Ok(()) };
+        if is_plain_number(value.as_encoded_bytes()) {
+            return Ok(());
+        }
+        let mut shown = String::new();
+        display::text(value.as_encoded_bytes(), &mut shown);
+        let text = format!(
+            "the value `{shown}` is not a decimal number of at most 18 digits without leading zeros, and \
+             `{self}` {position}: correct the value, or see `--only`"
+        );
+        Err(Error::new(ErrorKind::Value, text))
     }
 
     /// Returns whether the condition holds for it, or for a placeholder in its definition.
@@ -84,6 +124,15 @@ impl Placeholder {
             _ if condition(self.source) => true,
             ValueForm::Defined(parts) => parts.iter().any(is_match),
             ValueForm::Transformed(_) => false,
+        }
+    }
+
+    /// Returns whether it has no value in a job with this many columns.
+    pub(crate) fn is_missing(self, columns: usize) -> bool {
+        let has_text = !matches!(self.form, ValueForm::Transformed(transform) if !transform.has_default());
+        match self.source {
+            Source::Nth(n) | Source::Last(n) => n as usize > columns && !has_text,
+            _ => false,
         }
     }
 
@@ -154,6 +203,10 @@ impl Placeholder {
             let text = || format!("`{self}` asks how many jobs there are, which is not known");
             job.total.ok_or_else(|| Error::new(ErrorKind::Total, text()))
         };
+        if job.slot == 0 && matches!(self.source, Source::Slot | Source::PaddedSlot) {
+            let text = format!("`{self}` asks for the slot of the job, which is not known");
+            return Err(Error::new(ErrorKind::Slot, text));
+        }
         Ok(match self.source {
             Source::Slot => job.slot.to_string(),
             Source::PaddedSlot => format!("{:01$}", job.slot, digits(job.slots.unwrap_or(1).into())),
@@ -216,7 +269,10 @@ fn push_transformed(
 ) -> Result<(), Error> {
     let bytes = value.as_encoded_bytes();
     if bytes.contains(&0) {
-        let text = format!("the value of job {} holds a NUL byte, which no argument can", job.number);
+        let text = format!(
+            "the value of job {} holds a NUL byte, which no argument can (-0 splits there)",
+            job.number
+        );
         return Err(Error::new(ErrorKind::Nul, text));
     }
     match transform {
@@ -224,6 +280,16 @@ fn push_transformed(
         transform => out.push(os_str_from_encoded(&transform.apply(bytes))),
     }
     Ok(())
+}
+
+fn is_plain_number(value: &[u8]) -> bool {
+    const DIGITS_MAX: usize = 18;
+    let digits = match value {
+        [b'-' | b'+', digits @ ..] => digits,
+        digits => digits,
+    };
+    let has_leading_zero = digits.len() > 1 && digits[0] == b'0';
+    (1..=DIGITS_MAX).contains(&digits.len()) && !has_leading_zero && digits.iter().all(u8::is_ascii_digit)
 }
 
 fn digits(number: u64) -> usize {

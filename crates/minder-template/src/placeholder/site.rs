@@ -20,4 +20,6 @@ pub(crate) struct PlaceholderSite {
     pub(crate) length: usize,
     pub(crate) placeholder: Placeholder,
     pub(crate) quote: Quote,
+    /// The shell takes exactly one word here, which does not disappear.
+    pub(crate) is_required: bool,
 }

@@ -43,6 +43,11 @@ pub(crate) enum Transform {
 }
 
 impl Transform {
+    /// Returns whether the value may be a text of the template.
+    pub(crate) fn has_default(self) -> bool {
+        matches!(self, Self::Default(_))
+    }
+
     /// Parses what follows a column number.
     pub(crate) fn read(text: &[u8]) -> Option<Transform> {
         Some(match text {

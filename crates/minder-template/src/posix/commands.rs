@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::eval_commands;
 use crate::placeholder::expression::Placeholder;
+use crate::posix::arithmetic::ArithmeticForm;
 use crate::posix::names::{is_name, mentions};
 use crate::posix::scanner::{Forbidden, ListEnd, Scanner};
 use crate::posix::simple_command::CommandContext;
@@ -115,7 +116,7 @@ impl Scanner<'_> {
             }
             b"" if self.rest().starts_with(b"((") => {
                 self.advance(2);
-                self.arithmetic("((…))")?;
+                self.arithmetic(ArithmeticForm::Command)?;
             }
             b"" if self.peek(0) == Some(b'(') => {
                 let from = self.at;
@@ -214,6 +215,7 @@ impl Scanner<'_> {
                 location: "in code that is read later",
                 hint: "write `v={}` before it",
                 allows_checked: false,
+                number: None,
             };
             let nested =
                 Error::syntax("the code of `eval` or `trap` cannot be followed: write it as a function");
@@ -278,10 +280,19 @@ impl Scanner<'_> {
         }
         let value = &rest[operator..];
         self.record_assignment(name, assigned.placeholder)?;
-        if assigned.placeholder.is_some() {
+        if let Some(placeholder) = assigned.placeholder {
+            if !assigned.nested {
+                self.flow.assign_value(name, placeholder);
+            }
             return Ok(true);
         }
-        if is_number(assigned, length + operator, value) {
+        let is_number =
+            is_number(assigned, length + operator, value) || assigned.is_one_number(length + operator);
+        let appends = operator == 2 && !(is_number && self.flow.holds_number(name));
+        if assigned.composes_name(length + operator) || appends {
+            self.flow.compose(name);
+        }
+        if is_number {
             numbers.push(name.to_vec());
             return Ok(true);
         }
@@ -319,10 +330,12 @@ impl Scanner<'_> {
             location: "in an array, whose indices are evaluated",
             hint: "use a plain variable, or check values with `--only REGEXP`",
             allows_checked: true,
+            number: None,
         };
         self.advance(1);
         self.flow.array(name);
         let before = self.expanded.len();
+        let sites = self.sites.len();
         self.forbidden.push(ARRAY);
         loop {
             self.skip_separators()?;
@@ -343,6 +356,9 @@ impl Scanner<'_> {
         self.forbidden.pop();
         self.advance(1);
         self.record_assignment(name, None)?;
+        if self.sites.len() > sites {
+            self.flow.compose(name);
+        }
         let from = self.expanded[before..].to_vec();
         self.flow.copy(name, &from);
         Ok(())

@@ -1,11 +1,11 @@
 //! Compound commands of a shell line: loops, `case`, `[[ … ]]`, functions.
 
-use crate::error::Error;
+use crate::error::{Error, NumberCheck};
 use crate::kinds::{BASH, KORN};
 use crate::posix::flow::PARAMETERS;
 use crate::posix::names::{is_name, mentions};
 use crate::posix::scanner::{Forbidden, ListEnd, Scanner};
-use crate::posix::simple_command;
+use crate::posix::simple_command::{self, is_compared, is_comparison};
 use crate::word::Word;
 
 impl Scanner<'_> {
@@ -33,6 +33,10 @@ impl Scanner<'_> {
     pub(crate) fn for_loop(&mut self, word: &[u8]) -> Result<(), Error> {
         self.advance(word.len());
         self.skip_spaces()?;
+        if self.rest().starts_with(b"((") {
+            self.loop_head()?;
+            return self.loop_body();
+        }
         let name = self.bare_word();
         if !is_name(name) {
             return Err(Error::refused("`for` without a name is not followed here: write `for v in …`"));
@@ -54,9 +58,13 @@ impl Scanner<'_> {
                 }
                 let words = self.words()?;
                 numbers &= words.iter().all(|w| {
-                    w.first_expansion.is_none() && !w.special && w.text.iter().all(u8::is_ascii_digit)
+                    let is_digits = w.first_expansion.is_none() && w.text.iter().all(u8::is_ascii_digit);
+                    !w.special && (is_digits || w.is_one_number(0))
                 });
                 self.record_assignment(name, words.iter().find_map(|word| word.placeholder))?;
+                for word in &words {
+                    self.record_item(name, word);
+                }
                 from.extend(words.iter().flat_map(mentions));
             }
         } else if self.functions == 0 {
@@ -73,6 +81,20 @@ impl Scanner<'_> {
         } else {
             self.flow.copy(name, &from);
         }
+        self.loop_body()
+    }
+
+    /// Records a word of the list of a loop.
+    fn record_item(&mut self, name: &[u8], word: &Word) {
+        match word.placeholder {
+            Some(placeholder) if !word.nested => self.flow.assign_value(name, placeholder),
+            None if word.composes_name(0) => self.flow.compose(name),
+            _ => (),
+        }
+    }
+
+    /// Reads the commands of a loop `for`.
+    fn loop_body(&mut self) -> Result<(), Error> {
         self.skip_separators()?;
         if self.bare_word() != b"do" {
             return Err(Error::syntax("`for` has no `do`"));
@@ -161,16 +183,22 @@ impl Scanner<'_> {
         if !evaluates {
             return Ok(());
         }
-        if !self.rules.trusted
-            && let Some(placeholder) = words.iter().find_map(|w| w.placeholder)
-        {
-            return Err(Error::refused(format!(
-                "`{placeholder}` stands in `[[ … ]]` beside an operator that evaluates it as arithmetic: \
-                 write `[ … ]`, or check values with `--only '[0-9]+'`"
-            )));
+        if !self.rules.trusted {
+            refuse_compared_values(&words)?;
         }
         let names: Vec<Vec<u8>> = words.iter().flat_map(mentions).collect();
-        self.flow.evaluate(&names);
+        if (0..words.len()).any(|at| is_compared(&words, at) && words[at].composes_name(0)) {
+            self.flow.evaluate_any();
+        }
+        let is_other_operator = |word: &Word| {
+            simple_command::may_be_operator(word, operators)
+                || simple_command::may_be_comparison(word) && !is_comparison(word)
+        };
+        if words.iter().any(is_other_operator) {
+            self.flow.evaluate(&names);
+        } else {
+            self.flow.compare(&names);
+        }
         Ok(())
     }
 
@@ -180,6 +208,7 @@ impl Scanner<'_> {
             location: "in a function, where the parameters are the function's own",
             hint: "hand it over as an argument, `f {}`, and write `$1`",
             allows_checked: false,
+            number: None,
         };
         if self.peek(0) == Some(b'(') {
             self.advance(1);
@@ -203,4 +232,23 @@ impl Scanner<'_> {
         self.tail = None;
         Ok(())
     }
+}
+
+/// Refuses values in `[[ … ]]` with an operator that evaluates its operands. A value that is the
+/// operand of a comparison may be a number.
+fn refuse_compared_values(words: &[Word]) -> Result<(), Error> {
+    for (at, word) in words.iter().enumerate() {
+        let Some(placeholder) = word.placeholder else { continue };
+        let error = Error::refused(format!(
+            "`{placeholder}` stands in `[[ … ]]` beside an operator that evaluates it as arithmetic: write \
+             `[ … ]`, or check values with `--only '[0-9]+'`"
+        ));
+        return Err(if is_compared(words, at) && word.is_single_value() {
+            let position = "is compared as a number in `[[ … ]]`";
+            error.unless_number(NumberCheck { text: placeholder.text(), position })
+        } else {
+            error
+        });
+    }
+    Ok(())
 }

@@ -1,46 +1,56 @@
 //! The grammar of words: quotes, backslashes and expansions.
 
+use std::borrow::Cow;
+
 use crate::error::Error;
 use crate::kinds::{KSH, ZSH};
 use crate::options::Repeat;
+use crate::placeholder::expression::Placeholder;
 use crate::placeholder::site::Quote;
+use crate::posix::arithmetic::{ArithmeticForm, refuse_sign_before};
 use crate::posix::flow::PARAMETERS;
-use crate::posix::names::{is_name, name_length};
+use crate::posix::names::name_length;
 use crate::posix::scanner::{Forbidden, Scanner};
 use crate::posix::variables;
 use crate::posix::variables::Use;
 use crate::word::{PROCESS, Word, only_word};
 
-const ARITHMETIC: Forbidden = Forbidden {
-    location: "in arithmetic, which evaluates the value",
-    hint: "check values with `--only '[0-9]+'`, or write `$(expr {} + 1)`",
-    allows_checked: true,
-};
 const PARAMETER: Forbidden = Forbidden {
     location: "in `${…}`, which would read it as its own",
     hint: "write `v={}; … \"${v…}\"`, or check values with `--only REGEXP`",
     allows_checked: true,
+    number: None,
+};
+const SUBSTRING: Forbidden = Forbidden {
+    location: "in `${v:offset:length}`, which evaluates it",
+    hint: "write it as a value of `cut -c`, or check values with `--only '[0-9]+'`",
+    allows_checked: true,
+    number: Some("is an offset or a length in `${v:offset:length}`"),
 };
 const BACKTICKS: Forbidden = Forbidden {
     location: "in backticks, where quoting cannot be followed",
     hint: "write `$(…)`",
     allows_checked: false,
+    number: None,
 };
 const ANSI: Forbidden = Forbidden {
     location: "in `$'…'`, where not every shell ends the quotes alike",
     hint: "write `$'…'{}`",
     allows_checked: false,
+    number: None,
 };
 const TRANSLATED: Forbidden = Forbidden {
     location: "in `$\"…\"`, which is translated before it is expanded",
     hint: "write `\"…\"`",
     allows_checked: false,
+    number: None,
 };
 
 impl Scanner<'_> {
     /// Reads a word where the shell takes exactly one.
     pub(crate) fn word(&mut self) -> Result<Word, Error> {
         let before = self.sites.len();
+        self.is_required = true;
         let mut words = self.words()?;
         only_word(&words, self.sites.get(before), "stands where the shell takes one word")?;
         Ok(words.remove(0))
@@ -58,10 +68,13 @@ impl Scanner<'_> {
         // If each argument has a separate word, one word is read here and repeated below.
         let count = if self.rules.repeat == Repeat::Context && self.count > 0 { 1 } else { self.count };
         let mut literal = false;
+        let mut has_value = false;
         let mut braces = false;
+        let is_required = std::mem::take(&mut self.is_required);
         loop {
             if let Some(placeholder) = self.placeholder(Quote::Bare)? {
-                let count = if placeholder.repeats() { count } else { 1 };
+                let count = self.values_of(placeholder, count, is_required);
+                has_value |= count > 0;
                 word.add_values(placeholder, count, &mut words);
                 literal |= count == 1;
                 continue;
@@ -114,11 +127,20 @@ impl Scanner<'_> {
                 return Ok(vec![word.into_one_of_several(); self.count]);
             }
         }
-        // Without an argument, a word that is only placeholders disappears.
-        if literal || self.count > 0 || self.at == from {
+        // Without a value, a word that is only placeholders disappears.
+        if literal || has_value || self.at == from {
             words.push(word);
         }
         Ok(words)
+    }
+
+    /// Returns how many words a placeholder outside of quotes stands for, and marks its site.
+    fn values_of(&mut self, placeholder: Placeholder, count: usize, is_required: bool) -> usize {
+        if let Some(site) = self.sites.last_mut() {
+            site.is_required = is_required;
+        }
+        let is_omitted = self.rules.omits_missing && !is_required && placeholder.is_missing(self.count);
+        if placeholder.repeats() { count } else { usize::from(!is_omitted) }
     }
 
     /// Reads text between single quotes.
@@ -200,7 +222,7 @@ impl Scanner<'_> {
             Some(b'(') if self.peek(2) == Some(b'(') => {
                 word.add_expansion();
                 self.advance(3);
-                self.arithmetic("$((…))")
+                self.arithmetic(ArithmeticForm::Expansion)
             }
             Some(b'(') => {
                 self.advance(1);
@@ -219,10 +241,7 @@ impl Scanner<'_> {
                 self.forbidden.pop();
                 Ok(())
             }
-            Some(b'[') => Err(Error::refused(
-                "`$[` is arithmetic in some shells and text in others: write `$((…))`, or `\\$[` for the \
-                 text",
-            )),
+            Some(b'[') => self.bracket_arithmetic(word),
             Some(b'\\') if self.peek(2) == Some(b'\n') => {
                 Err(Error::syntax("a backslash joins two lines after a `$`: write them as one"))
             }
@@ -325,7 +344,7 @@ impl Scanner<'_> {
     }
 
     /// Records a value in a variable that shells fill with arguments.
-    fn record_filled(&mut self, name: &[u8]) {
+    pub(crate) fn record_filled(&mut self, name: &[u8]) {
         if variables::is_filled(name) {
             self.flow.store(name);
         }
@@ -369,99 +388,6 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Reads arithmetic up to and including `))`. The opening was read already.
-    pub(crate) fn arithmetic(&mut self, what: &str) -> Result<(), Error> {
-        let from = self.at;
-        self.enter_nesting()?;
-        self.forbidden.push(ARITHMETIC);
-        let mut open = 0;
-        let mut word = Word::default();
-        loop {
-            if self.placeholder(Quote::Inner)?.is_some() {
-                continue;
-            }
-            match self.peek(0) {
-                None => return Err(self.unclosed(&format!("`{what}`"), from)),
-                Some(b')') if open == 0 => break,
-                Some(b')') => open -= 1,
-                Some(b'(') => open += 1,
-                Some(b'\'' | b'"' | b'`' | b'\\') => {
-                    return Err(Error::refused(format!(
-                        "quotes inside `{what}` are read differently by different shells: leave them out"
-                    )));
-                }
-                Some(b'$') => {
-                    let name = |byte: u8| byte.is_ascii_alphanumeric() || b"_$".contains(&byte);
-                    let before = self.at > 0 && name(self.source[self.at - 1]);
-                    self.arithmetic_dollar(&mut word)?;
-                    // Together with the text next to it, it is a name that the line does not contain.
-                    self.flow.names_filled |= before || self.peek(0).is_some_and(name);
-                    continue;
-                }
-                Some(byte) if byte.is_ascii_digit() => {
-                    let digit = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'#';
-                    let length = self.rest().iter().take_while(|byte| digit(byte)).count();
-                    self.advance(length);
-                    continue;
-                }
-                Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => {
-                    let name = &self.rest()[..name_length(self.rest())];
-                    self.flow.read_in_arithmetic(name);
-                    self.record_filled(name);
-                    self.advance(name.len());
-                    continue;
-                }
-                Some(_) => {}
-            }
-            self.advance(1);
-        }
-        if self.peek(1) != Some(b')') {
-            return Err(Error::refused(format!(
-                "`{what}` does not end in `))`: write `( (` with a space for nested commands"
-            )));
-        }
-        self.advance(2);
-        self.forbidden.pop();
-        self.nesting -= 1;
-        Ok(())
-    }
-
-    /// Reads a `$` in arithmetic. Numbers such as `$?` and `${#v}` are harmless there. A variable
-    /// is recorded, since its text may not be a number. Anything else counts as an evaluation.
-    fn arithmetic_dollar(&mut self, word: &mut Word) -> Result<(), Error> {
-        let rest = &self.rest()[1..];
-        let braces = rest.first() == Some(&b'{');
-        let inner = if braces { &rest[1..] } else { rest };
-        let length = name_length(inner);
-        let name = &inner[..length];
-        let closed = !braces || inner.get(length) == Some(&b'}');
-        match inner.first() {
-            Some(b'#')
-                if braces
-                    && name_length(&inner[1..]) > 0
-                    && inner.get(1 + name_length(&inner[1..])) == Some(&b'}') =>
-            {
-                let before = self.expanded.len();
-                self.dollar(word, Quote::Double)?;
-                self.expanded.truncate(before);
-                Ok(())
-            }
-            Some(b'?' | b'$' | b'!') if !braces => self.dollar(word, Quote::Double),
-            Some(byte) if is_name(name) && closed && !byte.is_ascii_digit() => {
-                self.flow.read_in_arithmetic(name);
-                self.record_filled(name);
-                let before = self.expanded.len();
-                self.dollar(word, Quote::Double)?;
-                self.expanded.truncate(before);
-                Ok(())
-            }
-            _ => {
-                self.flow.evaluate_any();
-                self.dollar(word, Quote::Double)
-            }
-        }
-    }
-
     /// Reads `${…}`.
     fn braced_expansion(&mut self, word: &mut Word, quote: Quote) -> Result<(), Error> {
         let from = self.at;
@@ -475,7 +401,8 @@ impl Scanner<'_> {
                  before the value"
             )));
         }
-        if evaluates(header) {
+        let is_substring = is_substring(header);
+        if evaluates(&self.with_digits(header)) {
             self.flow.evaluate_any();
         }
         self.record_variable_in_braces(word, header);
@@ -484,10 +411,11 @@ impl Scanner<'_> {
         self.enter_nesting()?;
         // `${#` belongs to the shell, even if `{#` begins a placeholder.
         self.skip_text(2);
-        self.forbidden.push(PARAMETER);
+        self.forbidden.push(if is_substring { SUBSTRING } else { PARAMETER });
         let mut inner = Word::default();
         loop {
-            if self.placeholder(Quote::Inner)?.is_some() {
+            if let Some(placeholder) = self.placeholder(Quote::Inner)? {
+                refuse_sign_before(placeholder, &inner.text)?;
                 continue;
             }
             match self.peek(0) {
@@ -513,6 +441,9 @@ impl Scanner<'_> {
         self.advance(1);
         self.forbidden.pop();
         self.nesting -= 1;
+        if self.sites.len() > first {
+            self.flow.compose(&header[..name_length(header)]);
+        }
         // If the variable is not set, ksh93 inserts the text of the pattern.
         let rest = &header[name_length(header)..];
         if let Some(site) = self.sites.get(first)
@@ -529,6 +460,24 @@ impl Scanner<'_> {
         word.altered |= header.starts_with(b"*") || rest.starts_with(b"[*]");
         add_outcomes(word, header, &inner);
         self.assignment_in_braces(header, before)
+    }
+
+    /// Returns the text with a digit in place of each placeholder in an offset or a length.
+    fn with_digits<'t>(&self, header: &'t [u8]) -> Cow<'t, [u8]> {
+        if !is_substring(header) {
+            return Cow::Borrowed(header);
+        }
+        let mut text = Vec::new();
+        let mut at = 0;
+        while at < header.len() {
+            let length = self.placeholder_at(&header[at..]).map(|(_, length)| length);
+            text.push(if length.is_some() { b'0' } else { header[at] });
+            at += length.unwrap_or(1);
+            if length.is_none() && header[at - 1] == b'}' {
+                break;
+            }
+        }
+        Cow::Owned(text)
     }
 
     /// Records the assignment of `${name:=word}`. The first `before` expansions are not part of it.
@@ -640,9 +589,28 @@ impl Scanner<'_> {
     }
 }
 
+/// Returns whether `${header` is `${name:offset…}`. The offset begins neither with an operator nor
+/// with a letter, which is a modifier in zsh.
+fn is_substring(header: &[u8]) -> bool {
+    match &header[name_length(header)..] {
+        [b':', next, ..] => !b"-=?+".contains(next) && !next.is_ascii_alphabetic(),
+        _ => false,
+    }
+}
+
+/// Returns whether `${header` is the length of a variable: `${#name}`.
+fn is_length(header: &[u8]) -> bool {
+    let name = header.strip_prefix(b"#").unwrap_or_default();
+    let length = name_length(name);
+    length > 0 && name.get(length) == Some(&b'}')
+}
+
 /// Adds to `word` what the expansion `${header` can become. `inner` is its text, as one word.
 fn add_outcomes(word: &mut Word, header: &[u8], inner: &Word) {
     word.substituted |= inner.substituted;
+    if is_length(header) {
+        return;
+    }
     let rest = &header[name_length(header)..];
     let operator = match rest {
         [b'}', ..] if rest.len() < header.len() => return,

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use crate::kinds::ShellSet;
+use crate::placeholder::expression::Placeholder;
 use crate::posix::variables::Use;
 use crate::posix::{builtins, variables};
 use crate::word::Word;
@@ -44,6 +45,12 @@ pub(crate) struct Flow {
     evaluates: VariableSet,
     /// Variables, and the variables whose text each of them gets.
     copies: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
+    /// The placeholders that are assigned to variables.
+    assigned_values: Vec<(Vec<u8>, Placeholder)>,
+    /// Variables whose text is composed, and may be the name of any variable: `v=a$x`.
+    composed: BTreeSet<Vec<u8>>,
+    /// Variables in `evaluates` that the shell reads as numbers only: `[[ $v -gt 3 ]]`.
+    compared: BTreeSet<Vec<u8>>,
     /// Variables that hold a number at the current point of the line.
     numbers: BTreeSet<Vec<u8>>,
     /// Variables that arithmetic reads, and that hold numbers there.
@@ -88,6 +95,16 @@ impl Flow {
         self.stores.names.insert(name.to_vec());
         self.assign_text(name);
         self.maybe_builtin_names.insert(name.to_vec());
+    }
+
+    /// Records that a variable gets the value of a placeholder.
+    pub(crate) fn assign_value(&mut self, name: &[u8], placeholder: Placeholder) {
+        self.assigned_values.push((name.to_vec(), placeholder));
+    }
+
+    /// Records that a variable gets text that may be the name of any variable.
+    pub(crate) fn compose(&mut self, name: &[u8]) {
+        self.composed.insert(name.to_vec());
     }
 
     /// Records that the shell itself puts a value into a variable. It does not evaluate the value
@@ -138,9 +155,20 @@ impl Flow {
         }
     }
 
+    /// Returns whether a variable holds a number at this point of the line.
+    pub(crate) fn holds_number(&self, name: &[u8]) -> bool {
+        self.numbers.contains(name)
+    }
+
     /// Records that the shell reads the text of these variables as code.
     pub(crate) fn evaluate(&mut self, names: &[Vec<u8>]) {
         self.evaluates.names.extend(names.iter().cloned());
+    }
+
+    /// Records that the shell reads the text of these variables as numbers.
+    pub(crate) fn compare(&mut self, names: &[Vec<u8>]) {
+        self.evaluate(names);
+        self.compared.extend(names.iter().cloned());
     }
 
     /// Records that the shell may read the text of any variable as code.
@@ -247,6 +275,30 @@ impl Flow {
         found.map(|(name, _)| name.as_slice())
     }
 
+    /// Returns the placeholders that are assigned to variables, if the line is not safe because it
+    /// reads variables as numbers. Those whose values are read so come first.
+    pub(crate) fn values_read_as_numbers(&self) -> Vec<Placeholder> {
+        if self.stores.any || self.evaluates.any || !self.evaluates.names.is_subset(&self.compared) {
+            return Vec::new();
+        }
+        let mut read = self.compared.clone();
+        read.extend(self.arithmetic_numbers.iter().chain(&self.arithmetic_unknown).cloned());
+        loop {
+            let before = read.len();
+            for (name, from) in &self.copies {
+                if read.contains(name) {
+                    read.extend(from.iter().cloned());
+                }
+            }
+            if read.len() == before {
+                break;
+            }
+        }
+        let (first, rest): (Vec<_>, Vec<_>) =
+            self.assigned_values.iter().partition(|(name, _)| read.contains(name));
+        first.into_iter().chain(rest).map(|(_, placeholder)| *placeholder).collect()
+    }
+
     /// Returns the variables that may hold a value, directly or through copies. `more` are further
     /// variables that hold one.
     fn value_holders(&self, more: &[Vec<u8>]) -> BTreeSet<Vec<u8>> {
@@ -258,6 +310,9 @@ impl Flow {
                 if from.iter().any(|source| holders.contains(source)) {
                     holders.insert(name.clone());
                 }
+            }
+            if !holders.is_empty() {
+                holders.extend(self.composed.iter().cloned());
             }
             if holders.len() == before {
                 return holders;

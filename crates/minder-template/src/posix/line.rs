@@ -14,7 +14,7 @@ use crate::options::Options;
 use crate::placeholder::expression::{Placeholder, Source};
 use crate::placeholder::site::{PlaceholderSite, Quote};
 use crate::posix::builtins;
-use crate::posix::scan::scan;
+use crate::posix::scan::{ScannedLine, scan};
 use crate::posix::scanner::ScanRules;
 use crate::shell::Shell;
 use crate::size::{CommandLength, Size};
@@ -33,6 +33,8 @@ pub(crate) struct Line {
     /// evaluate.
     command_names: Vec<Placeholder>,
     rules: ScanRules,
+    /// Words of placeholders for missing columns disappear.
+    omits_missing: bool,
     lenient: bool,
     checks: CheckCache,
     /// The line for one argument.
@@ -63,19 +65,22 @@ const REFERENCE_MAX: usize = 14;
 
 impl Line {
     pub(crate) fn parse(line: &OsStr, options: &Options, shell: &Shell) -> Result<Line, Error> {
-        let rules = ScanRules {
+        let mut rules = ScanRules {
             kinds: shell.kinds.unwrap_or(ALL),
             trusted: options.value_rules.trusts_values(),
             repeat: options.repeat,
+            omits_missing: false,
             placeholders: Arc::new(options.placeholders.clone()),
+            numbers: Vec::new(),
         };
+        let omits_missing = options.missing_is_empty && options.missing_is_omitted;
         let mut text = line.as_encoded_bytes().to_vec();
-        let mut scanned = scan(&text, &rules, 1)?;
+        let mut scanned = scan_with_numbers(&text, &mut rules)?;
         if scanned.sites.is_empty() && options.append {
             let at = scanned.tail.ok_or_else(Error::no_last_command)?;
             let value = [b" ", options.placeholders.value().1].concat();
             text.splice(at..at, value);
-            scanned = scan(&text, &rules, 1)?;
+            scanned = scan_with_numbers(&text, &mut rules)?;
         }
         let mut line = Line {
             head: shell.head(),
@@ -83,12 +88,13 @@ impl Line {
             template: TemplateLine { text, sites: scanned.sites, spans: scanned.spans },
             command_names: scanned.command_names,
             rules,
+            omits_missing,
             lenient: options.missing_is_empty,
             checks: CheckCache::default(),
             one: Arc::default(),
             others: Arc::default(),
         };
-        line.one = Arc::new(line.render(1));
+        line.one = Arc::new(line.render(1, false));
         Ok(line)
     }
 
@@ -98,8 +104,15 @@ impl Line {
 
     pub(crate) fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
         let count = job.columns.len();
-        self.checks.of(count, |count| scan(&self.template.text, &self.rules, count).map(drop))?;
-        let rendered = if count == 1 { Arc::clone(&self.one) } else { self.rendered(count) };
+        let omits = self.omits_words(count);
+        if omits {
+            // The words after one that disappears move: the next may become program text.
+            let rules = ScanRules { omits_missing: true, ..self.rules.clone() };
+            scan(&self.template.text, &rules, count)?;
+        } else {
+            self.checks.of(count, |count| scan(&self.template.text, &self.rules, count).map(drop))?;
+        }
+        let rendered = if count == 1 && !omits { Arc::clone(&self.one) } else { self.rendered(count) };
         self.check_command_names(job)?;
         let mut argv = Vec::with_capacity(self.head.len() + 2 + rendered.parameters.len());
         argv.extend_from_slice(&self.head);
@@ -107,10 +120,21 @@ impl Line {
         for (placeholder, nth) in &rendered.parameters {
             let mut value = OsString::new();
             placeholder.push(job, *nth, self.lenient, &mut value)?;
+            placeholder.check_number(&value)?;
             self.check_text(&value)?;
             argv.push(value);
         }
         Ok(argv)
+    }
+
+    /// Returns whether words disappear from the line of a job with this many columns.
+    fn omits_words(&self, columns: usize) -> bool {
+        (0..self.template.sites.len()).any(|index| self.omits(index, columns))
+    }
+
+    /// Returns whether the word of the site at `index` disappears.
+    fn omits(&self, index: usize, columns: usize) -> bool {
+        self.omits_missing && self.template.is_missing_word(index, columns)
     }
 
     /// Refuses a value that would run as a command and names a builtin that evaluates its
@@ -161,7 +185,7 @@ impl Line {
         if let Some(known) = others.iter().find(|other| other.count == count) {
             return Arc::clone(known);
         }
-        let rendered = Arc::new(self.render(count));
+        let rendered = Arc::new(self.render(count, true));
         if others.len() == RENDERED_MAX {
             others.remove(0);
         }
@@ -170,8 +194,8 @@ impl Line {
     }
 
     /// Renders the line for `count` arguments. No value is known here, so the line cannot contain
-    /// one.
-    fn render(&self, count: usize) -> RenderedLine {
+    /// one. With `omits_words`, words for missing columns disappear.
+    fn render(&self, count: usize, omits_words: bool) -> RenderedLine {
         let mut line = Vec::with_capacity(self.template.text.len() + 16);
         if count > 1
             && let Some((site, placeholder)) = self.all_arguments_site()
@@ -189,6 +213,7 @@ impl Line {
             LineFragment::Value(site, _, arguments) if arguments.is_empty() => {
                 line.extend_from_slice(self.no_value(site));
             }
+            LineFragment::Value(_, index, _) if omits_words && self.omits(index, count) => (),
             LineFragment::Value(site, index, arguments) => {
                 numbers.write(index, site.quote, arguments, &mut line);
             }
@@ -222,7 +247,7 @@ impl Line {
         if self.all_arguments_site().is_some() || !repeats {
             return usize::MAX;
         }
-        let fits = |count: usize| self.render(count).line.len() <= LINE_MAX;
+        let fits = |count: usize| self.render(count, false).line.len() <= LINE_MAX;
         // Binary search. Each reference takes at least one byte.
         let mut least = 1;
         let mut most = LINE_MAX;
@@ -252,6 +277,7 @@ impl Line {
         let mut out: Vec<u8> = Vec::new();
         self.template.walk(job.columns.len(), &mut |fragment| match fragment {
             LineFragment::Text(text) => out.extend_from_slice(text),
+            LineFragment::Value(_, index, _) if self.omits(index, job.columns.len()) => (),
             LineFragment::Value(site, _, arguments) if site.quote == Quote::Bare => {
                 self.display_bare(site, job, arguments, &mut out);
             }
@@ -327,6 +353,23 @@ impl Line {
         size.once += self.head.iter().map(|argument| argument.len() + 1).sum::<usize>();
         size.once += self.shell.len() + 1 + self.one.parameters.len();
         self.template.measure(REFERENCE_MAX, size);
+    }
+}
+
+/// Scans a line for one argument. Where the line is safe only if the values of a placeholder are
+/// numbers, adds it to the rules, and scans again. Each scan adds another placeholder of the line.
+fn scan_with_numbers(text: &[u8], rules: &mut ScanRules) -> Result<ScannedLine, Error> {
+    loop {
+        let error = match scan(text, rules, 1) {
+            Ok(scanned) => return Ok(scanned),
+            Err(error) => error,
+        };
+        match error.number_check() {
+            Some(check) if rules.numbers.iter().all(|known| known.text != check.text) => {
+                rules.numbers.push(check);
+            }
+            _ => return Err(error),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Shell lines for POSIX shells. The values are positional parameters.
 
+pub(crate) mod arithmetic;
 pub(crate) mod builtins;
 pub(crate) mod commands;
 pub(crate) mod compound;

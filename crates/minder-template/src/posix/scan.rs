@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::error::Error;
+use crate::error::{Error, NumberCheck};
 use crate::placeholder::expression::Placeholder;
 use crate::placeholder::site::PlaceholderSite;
 use crate::posix::scanner::{ScanRules, Scanner};
@@ -74,11 +74,19 @@ impl Scanner<'_> {
         if self.flow.is_safe() || self.sites.iter().all(|site| site.placeholder.is_number()) {
             return Ok(());
         }
-        Err(Error::refused(
+        let error = Error::refused(
             "the line puts a value into a variable and also evaluates variables (arithmetic, `eval`, program \
              text, `${!v}`, an unquoted `$v` in `[ … ]`), where the value would be code: use `expr` or \
              `[ … ]` with `\"$v\"`, or check values with `--only '[0-9]+'`",
-        ))
+        );
+        let values = self.flow.values_read_as_numbers();
+        Err(match values.iter().find(|placeholder| !placeholder.is_checked()) {
+            Some(placeholder) => error.unless_number(NumberCheck {
+                text: placeholder.text(),
+                position: "is assigned to a variable in a line with arithmetic on variables",
+            }),
+            None => error,
+        })
     }
 
     /// Records that variables which are read from an input may hold a value.

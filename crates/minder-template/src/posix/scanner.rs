@@ -1,14 +1,14 @@
 //! The state of a scan of a shell line, and the steps that every part of the grammar takes.
 //!
-//! [`Scanner`] is one recursive-descent parser. Its methods are in four files: `commands`,
-//! `compound`, `expansion` and `redirection`. They call each other, as the grammar does: a command
-//! contains words, a word contains `$(…)`, and that contains commands. No file imports another one
-//! of the four; each imports this one.
+//! [`Scanner`] is one recursive-descent parser. Its methods are in five files: `commands`,
+//! `compound`, `expansion`, `arithmetic` and `redirection`. They call each other, as the grammar
+//! does: a command contains words, a word contains `$(…)`, and that contains commands. No file
+//! imports another one of the five; each imports this one.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::error::Error;
+use crate::error::{Error, NumberCheck};
 use crate::kinds::ShellSet;
 use crate::options::Repeat;
 use crate::placeholder::expression::Placeholder;
@@ -25,7 +25,11 @@ pub(crate) struct ScanRules {
     /// The user vouches for the values with `--only`: they may stand where they are code.
     pub(crate) trusted: bool,
     pub(crate) repeat: Repeat,
+    /// Words of placeholders for missing columns disappear.
+    pub(crate) omits_missing: bool,
     pub(crate) placeholders: Arc<PlaceholderSet>,
+    /// The placeholders whose values each job checks to be numbers, with their positions.
+    pub(crate) numbers: Vec<NumberCheck>,
 }
 
 /// A region of a line in which no placeholder may stand.
@@ -33,8 +37,11 @@ pub(crate) struct ScanRules {
 pub(crate) struct Forbidden {
     pub(crate) location: &'static str,
     pub(crate) hint: &'static str,
-    /// Values that `--only` checked may stand there.
+    /// Values that are checked may stand there: by `--only`, or to be numbers.
     pub(crate) allows_checked: bool,
+    /// A value directly in the region may stand there if it is a number. This describes the
+    /// position.
+    pub(crate) number: Option<&'static str>,
 }
 
 /// Where a list of commands ended.
@@ -95,6 +102,8 @@ pub(crate) struct Scanner<'a> {
     pub(crate) rules: &'a ScanRules,
     /// The number of arguments that the line is scanned for.
     pub(crate) count: usize,
+    /// The next word is required: see [`PlaceholderSite::is_required`].
+    pub(crate) is_required: bool,
     /// Where another argument of the last command goes, if the line ends in a simple command.
     pub(crate) tail: Option<usize>,
 }
@@ -120,6 +129,7 @@ impl<'a> Scanner<'a> {
             redirected_sites: 0,
             rules,
             count,
+            is_required: false,
             tail: None,
         }
     }
@@ -176,19 +186,32 @@ impl<'a> Scanner<'a> {
         let Some((placeholder, length)) = self.placeholder_at(self.rest()) else {
             return Ok(None);
         };
+        let text = placeholder.text();
+        let number = self.rules.numbers.iter().find(|check| check.text == text);
+        let placeholder = number.map_or(placeholder, |check| placeholder.checked(check.position));
         let is_checked = self.rules.trusted || placeholder.is_number();
         let applies = |region: &&Forbidden| !(region.allows_checked && is_checked);
-        if let Some(Forbidden { location, hint, .. }) = self.forbidden.iter().rev().find(applies) {
-            return Err(Error::refused(format!("`{placeholder}` stands {location}: {hint}")));
+        // A region that a check does not lift comes first.
+        let mut regions: Vec<&Forbidden> = self.forbidden.iter().rev().filter(applies).collect();
+        regions.sort_by_key(|region| region.number.is_some());
+        if let Some(Forbidden { location, hint, number, .. }) = regions.first() {
+            let error = Error::refused(format!("`{placeholder}` stands {location}: {hint}"));
+            return Err(match *number {
+                // In a substitution, the output of a command stands there, and not the value.
+                Some(position) if quote == Quote::Inner => {
+                    error.unless_number(NumberCheck { text, position })
+                }
+                _ => error,
+            });
         }
-        self.sites.push(PlaceholderSite { at: self.at, length, placeholder, quote });
+        self.sites.push(PlaceholderSite { at: self.at, length, placeholder, quote, is_required: false });
         self.at += length;
         Ok(Some(placeholder))
     }
 
-    /// Returns the first placeholder that is not a number, of those after the first `before` sites.
+    /// Returns the first placeholder that is not a counter, of those after the first `before` sites.
     pub(crate) fn first_value_since(&self, before: usize) -> Option<Placeholder> {
-        self.sites[before..].iter().map(|site| site.placeholder).find(|placeholder| !placeholder.is_number())
+        self.sites[before..].iter().map(|site| site.placeholder).find(|placeholder| !placeholder.is_counter())
     }
 
     /// Returns the error for a quote or bracket at `at` that is not closed.

@@ -78,11 +78,29 @@ pub(crate) fn check(
     if let Some(placeholder) = variables.iter().find_map(|word| word.placeholder)
         && check_values(&name, &variables, placeholder, context).is_err()
     {
-        flow.evaluate(&dynamic);
+        record_evaluated(&name, rest, &dynamic, flow);
     }
-    flow.evaluate(&variables_in_arguments(&name, rest, context));
+    record_evaluated(&name, rest, &variables_in_arguments(&name, rest, context), flow);
     record_stores(&name, rest, flow, &mut found);
     Ok(found)
+}
+
+/// Records variables that a command evaluates. `[ $v -gt 3 ]` reads numbers only.
+fn record_evaluated(name: &str, rest: &[Word], variables: &[Vec<u8>], flow: &mut Flow) {
+    if variables.is_empty() {
+        return;
+    }
+    let is_test = matches!(name, "test" | "[");
+    let indices = 0..rest.len();
+    if is_test && indices.clone().any(|at| is_compared(rest, at) && rest[at].composes_name(0)) {
+        flow.evaluate_any();
+    }
+    let is_number = |at: usize| is_compared(rest, at) || rest[at].variables.is_empty();
+    if is_test && rest.iter().any(is_comparison) && indices.clone().all(is_number) {
+        flow.compare(variables);
+    } else {
+        flow.evaluate(variables);
+    }
 }
 
 /// Returns the variables that a builtin evaluates because its arguments name them: `unset 'v[i]'`,
@@ -325,6 +343,9 @@ fn record_printf_target(rest: &[Word], flow: &mut Flow) {
     } else {
         let from: Vec<Vec<u8>> = rest.iter().flat_map(|word| word.variables.clone()).collect();
         flow.copy(target, &from);
+        if rest.iter().any(|word| word.placeholder_count > 0) {
+            flow.compose(target);
+        }
     }
 }
 
@@ -372,6 +393,9 @@ fn record_declaration(word: &Word, flow: &mut Flow) {
     };
     let name = start[..end].strip_suffix(b"+").unwrap_or(&start[..end]);
     flow.declare(name);
+    if word.composes_name(end + 1) {
+        flow.compose(name);
+    }
     if word.placeholder.is_some() {
         flow.store(name);
     } else if word.first_expansion.is_none() && !word.special {
@@ -574,4 +598,14 @@ pub(crate) fn may_be_operator(word: &Word, operators: &[&[u8]]) -> bool {
         Some(0) => false,
         Some(first_expansion) => operator.starts_with(&word.text[..first_expansion]),
     })
+}
+
+/// Returns whether the word at this index is an operand of a comparison of numbers.
+pub(crate) fn is_compared(words: &[Word], at: usize) -> bool {
+    at > 0 && is_comparison(&words[at - 1]) || words.get(at + 1).is_some_and(is_comparison)
+}
+
+/// Returns whether the word is an operator that compares numbers.
+pub(crate) fn is_comparison(word: &Word) -> bool {
+    word.first_expansion.is_none() && !word.special && may_be_comparison(word)
 }

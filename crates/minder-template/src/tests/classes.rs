@@ -28,7 +28,6 @@ fn value_in_variable_is_refused_where_it_is_evaluated() {
         "v={}; trap 'eval \"$v\"' EXIT",
         "trap 'eval \"$v\"' EXIT; v={}",
         "v={}; eval 'eval \"$v\"'",
-        "v={} eval 'echo $((v))'",
         "PS4='$((v))'; set -x; v={}; :",
         "v={}; PS4=$v; set -x; :",
         "read PS4 <<< {}",
@@ -52,8 +51,6 @@ fn value_in_variable_is_refused_where_it_is_evaluated() {
         "i={}; unset 'v[i]'",
         "i={}; read 'v[i]'",
         "i={}; x[$i]=1",
-        "i={}; echo $((i))",
-        "i={}; j=i; echo $((j))",
         "i={}; echo {v[i]}> f",
         "echo {v[{}]}> f",
         "echo a >& {}",
@@ -96,8 +93,6 @@ fn expansion_as_command_name_counts_as_builtin() {
         "${w:-} eval {}",
         "v={}; ${w:-eval} \"$v\"",
         "v={}; ${w}eval \"$v\"",
-        "v={}; ${w:-eval} 'echo $((v))'",
-        "v={}; $w eval 'echo $((v))'",
     ] {
         in_each(&SHELLS, line, false);
     }
@@ -226,8 +221,7 @@ fn cmd_counts_as_shell_on_windows_only() {
 #[test]
 fn line_is_refused_only_for_shells_that_evaluate_it() {
     const OTHERS: &[&str] = &["dash", "bash", "busybox", "yash"];
-    for line in ["exit {}", "[ {} -eq 1 ]", "printf '%d' {}", "i={}; [ \"$i\" -lt 3 ]", "sleep {}; print {}"]
-    {
+    for line in ["exit {}", "[ {} -eq 1 ]", "printf '%d' {}", "sleep {}; print {}"] {
         in_each(if line.starts_with("sleep") { &["ksh93", "mksh"] } else { KORN }, line, false);
         in_each(OTHERS, line, true);
     }

@@ -248,3 +248,20 @@ fn display_separates_several_values() {
     }
     assert_eq!(parse_as(&["x", "{}y"], &posix()).unwrap().display(&job), "x 'a b' cy");
 }
+
+#[test]
+fn word_of_missing_columns_disappears_on_request() {
+    let omitting = Options { missing_is_empty: true, missing_is_omitted: true, ..posix() };
+    assert_eq!(becomes(&["a {2} {1}"], &omitting, &["v"]), ["a  \"$1\"", "v"]);
+    assert_eq!(becomes(&["a {2} {1}"], &omitting, &["v", "w"]), ["a \"$1\" \"$2\"", "w", "v"]);
+    assert_eq!(becomes(&["a {2}{3} x{2} {1}"], &omitting, &["v"]), ["a  x\"$1\" \"$2\"", "", "v"]);
+    assert_eq!(becomes(&["a {-2} \"{2}\""], &omitting, &["v"]), ["a  \"${1}\"", ""]);
+    assert_eq!(becomes(&["case {2} in x) ;; esac"], &omitting, &["v"]), ["case \"$1\" in x) ;; esac", ""]);
+    let columns = ["v".into()];
+    let job = Job { columns: &columns, ..Job::default() };
+    assert_eq!(parse_as(&["a {2} {1}"], &omitting).unwrap().display(&job), "a  v");
+    // The next word would be the program text.
+    let template = parse_as(&["awk -F {2} '{print}' {1}"], &omitting).unwrap();
+    assert!(argv(&template, &["v", "w"]).is_ok());
+    assert!(argv(&template, &["v"]).is_err());
+}

@@ -394,7 +394,7 @@ impl<'a> Scanner<'a> {
         if quote == Quote::Bare && self.computed_end == Some(self.at) {
             return Err(ends_in_variable(placeholder));
         }
-        self.sites.push(PlaceholderSite { at: self.at, length, placeholder, quote });
+        self.sites.push(PlaceholderSite { at: self.at, length, placeholder, quote, is_required: false });
         self.contexts.push(SiteContext { follows_msvc_rules: true, expanded_twice: false });
         self.at += length;
         Ok(Some(placeholder))

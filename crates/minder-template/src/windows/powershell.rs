@@ -227,7 +227,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn add_site(&mut self, placeholder: Placeholder, length: usize, quote: Quote) {
-        self.sites.push(PlaceholderSite { at: self.at, length, placeholder, quote });
+        self.sites.push(PlaceholderSite { at: self.at, length, placeholder, quote, is_required: false });
         self.at += length;
     }
 

@@ -43,5 +43,6 @@ pub(super) const CASES: &[Case] = &[
     script("parallel --shell-completion zsh | head -c 1 | wc -c"),
     script("parallel --shell-completion nosuch > /dev/null; echo $?"),
     script("parallel --record-env; echo $?; test -f $HOME/.parallel/ignored_vars && echo there"),
-    case("--session").status().differs("a job inherits the environment unchanged"),
+    case("--session").status().differs("options of `env_parallel`"),
+    case("--end-session").status().differs("options of `env_parallel`"),
 ];

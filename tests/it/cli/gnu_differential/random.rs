@@ -54,16 +54,6 @@ pub(super) const KNOWN: &[Known] = &[
         },
     },
     Known {
-        why: "after a carriage return within a line the tag is not repeated",
-        touches: |invocation| {
-            let files = invocation.files.iter().map(|(_, content)| content.as_slice());
-            let words = invocation.words.iter().map(|word| word.as_bytes());
-            let mut all = files.chain(words).chain([invocation.input.as_slice()]);
-            let returns = all.any(|bytes| bytes.contains(&b'\r'));
-            (invocation.has("--tag") || invocation.has("--tagstring")) && returns
-        },
-    },
-    Known {
         why: "Inside single quotes a value is unchanged",
         touches: |invocation| invocation.is_quoted && !invocation.is_plain,
     },
@@ -91,9 +81,9 @@ pub(super) const KNOWN: &[Known] = &[
         touches: |invocation| invocation.has_empty && invocation.has("-a"),
     },
     Known {
-        why: "A missing column is an empty string",
+        why: "with `-q`, and where the shell takes exactly one word",
         touches: |invocation| {
-            invocation.is_shown()
+            invocation.has("-q")
                 && invocation.words.iter().any(|word| word.contains("{2") || word.contains("{3"))
         },
     },

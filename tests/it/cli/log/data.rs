@@ -60,6 +60,31 @@ fn json_is_exact() {
 }
 
 #[test]
+fn junit_has_a_case_for_each_job() {
+    let state = hard();
+    let text = state.log("last --junit").exit_code(0).stderr("").text();
+    let counts = r#"tests="6" failures="6" errors="0" time=""#;
+    assert!(
+        text.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"minder\" "),
+        "{text}"
+    );
+    assert_eq!((text.matches(counts).count(), text.matches("<testcase ").count()), (2, 6), "{text}");
+    assert_eq!(text.matches("<failure message=\"exit 3\"/>").count(), 6, "{text}");
+    // Quotes and control characters are those that XML can write.
+    let quoted = "a &quot;b&quot;,&#10; c\u{fffd}[1m";
+    for part in [&format!(" name=\"2 {quoted}\" time=\""), &format!("<system-err>{quoted}</system-err>")] {
+        assert!(text.contains(part.as_str()), "{part}: {text}");
+    }
+    assert_eq!(state.log("--junit --failed").exit_code(0).text(), text);
+    assert_eq!(state.log("last --junit").exit_code(0).text(), text);
+
+    state.run("bbbb0002", "-j1", &["no-such-program-anywhere{}", ":::", "x"]).exit_code(1);
+    let text = state.log("bbbb --junit").exit_code(0).text();
+    assert!(text.contains(r#"tests="1" failures="0" errors="1""#), "{text}");
+    assert!(text.contains("<error message=\"") && text.contains("not found in PATH"), "{text}");
+}
+
+#[test]
 fn csv_is_exact() {
     let state = hard();
     let text = state.log("last --csv").exit_code(0).stderr("").text();

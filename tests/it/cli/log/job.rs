@@ -65,6 +65,24 @@ fn command_of_a_job_can_be_pasted() {
 }
 
 #[test]
+fn placeholder_of_the_slot_stays_in_a_command() {
+    let state = State::new();
+    let words = [script("echo {} {%} {#}"), [":::", "a", "b"].map(str::to_owned).to_vec()].concat();
+    state.run("aaaa0001", "-j2", &words).exit_code(0);
+    let page = state.log("last 2").exit_code(0).text();
+    let command = beside(&page, "command");
+    assert!(command.contains("{%}") && !command.contains("{#}"), "{page}");
+}
+
+#[test]
+fn page_is_ascii_without_utf8() {
+    let state = state();
+    let mut command = state.command("log last 2");
+    let page = Run::start(command.env("LC_ALL", "C")).wait().exit_code(0).text();
+    assert!(page.is_ascii() && beside(&page, "took").contains(" user, "), "{page}");
+}
+
+#[test]
 fn job_without_a_result_is_explained() {
     let state = state();
     state.log("aaaa 3").exit_code(255).error_line(&["run aaaa0001 has no job 3: it has 2 jobs"]);
@@ -123,4 +141,36 @@ fn list_shows_first_arguments_and_no_hint_for_runs_that_cannot_start() {
     assert!(lines[2].contains("exit ::: 0 00 "), "{listed}");
     assert!(lines[3].contains("exit {} ::: 0 0 0 …"), "{listed}");
     assert!(!listed.contains("minder resume"), "{listed}");
+    let ascii = Run::start(state.command("log").env("LC_ALL", "C")).wait().exit_code(0).text();
+    assert!(ascii.is_ascii() && ascii.contains("exit {} ::: 0 0 0 ..."), "{ascii}");
+}
+
+#[test]
+fn list_offers_only_what_resumes_a_run() {
+    let state = State::new();
+    let joblog = state.file("job log");
+    let joblog = super::path(&joblog);
+    let words = [joblog, crate::support::TEST_CHILD, "exit", ":::", "1", "0"];
+    let halt = "--halt now,fail=1 -j1";
+    // Its record has all that is needed: the joblog is only written.
+    state.run("aaaa0001", &format!("{halt} --joblog"), &words).exit_code(1);
+    // Where the joblog is, is quoted for a shell.
+    let note = |id: &str, note: &str| {
+        let listed = state.log("").exit_code(0).text();
+        let line = listed.lines().find(|line| line.starts_with(id)).unwrap_or_default();
+        assert!(line.ends_with(note), "{listed}");
+    };
+    note("aaaa", "(enough have failed, 1 not run: minder resume aaaa)");
+    fs::remove_file(joblog).expect("remove file");
+    let flags = format!("{halt} --resume --joblog");
+    state.run("bbbb0002", &flags, &words).exit_code(1);
+    note("bbbb", "job log' COMMAND…)");
+    state.log("bbbb 2").exit_code(255).error_line(&["has no result", "(minder run --resume --joblog "]);
+    let mut piped = state.command("run -j1 --pipe --round-robin --halt now,fail=1 KID exit 1");
+    Run::start(piped.stdin(super::super::input(b"0\n00\n"))).wait().exit_code(1);
+    state.rename_last("cccc0003");
+    // Nothing is offered.
+    let listed = state.log("").exit_code(0).text();
+    assert_eq!(listed.matches("resume").count(), 2, "{listed}");
+    state.log("cccc 7").exit_code(255).error_line(&["has no result: it did not run, or was cut off"]);
 }

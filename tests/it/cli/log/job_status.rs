@@ -1,7 +1,7 @@
 //! How jobs ended, and what the record keeps of their output.
 
 use super::State;
-use crate::cli::{Run, RunOutput, path, with_script};
+use crate::cli::{Run, RunOutput, path, script, with_script};
 
 /// Runs a shell line for these arguments.
 fn lines(state: &State, flags: &str, line: &str, args: &[&str]) -> RunOutput {
@@ -84,7 +84,7 @@ fn timeouts_and_retries_are_recorded() {
 fn halted_run_lists_jobs_not_run() {
     let state = State::new();
     let ended = lines(&state, "-j1 --halt now,fail=1", "exit {}", &["0", "1", "0", "0"]).exit_code(1);
-    assert!(ended.err.contains("2 jobs · 1 failed · 2 not run"), "{}", ended.err);
+    assert!(ended.err.contains("2 jobs · 1 failed · 2 not started"), "{}", ended.err);
     let listed = state.log("").exit_code(0).text();
     assert!(listed.contains("(enough have failed, 2 not run: minder resume "), "{listed}");
     // Nothing was left.
@@ -111,4 +111,23 @@ fn summary_and_record_agree_after_a_signal() {
     let words: Vec<&str> = listed.lines().last().expect("find run").split_whitespace().collect();
     assert!(listed.contains("(interrupted, 5 not run: minder resume "), "{listed}");
     assert!(words.windows(2).any(|pair| pair == ["4", "0"]), "{listed}");
+}
+
+#[cfg(unix)] // A POSIX shell.
+#[test]
+fn job_that_a_halt_cuts_off_is_no_failure_though_it_had_attempts_left() {
+    let state = State::new();
+    let go = state.file("go");
+    let line = format!(
+        "case {{}} in fails) KID await {0} x; exit 3;; *) touch {0}; exec KID sleep-ms 600000;; esac",
+        path(&go)
+    );
+    let words = [script(&line), [":::", "fails", "runs", "waits"].map(str::to_owned).to_vec()].concat();
+    let ended = state.run("aaaa0001", "-j2 --retries 2 --halt now,fail=1", &words).exit_code(3);
+    assert!(ended.err.contains("minder: 1 job · 1 failed · 1 retry · 1 not started · "), "{}", ended.err);
+    assert!(
+        ended.err.contains("cancelled: 1 job") && ended.err.contains("not started: 1 job "),
+        "{}",
+        ended.err
+    );
 }

@@ -62,16 +62,13 @@ fn prune_removes_old_runs_only() {
             "{lines:?}"
         );
         assert!(lines[1].starts_with("bbbb0002  "), "{lines:?}");
-        assert!(
-            dry.err.starts_with("minder: 2 runs would be removed, ") && dry.err.ends_with(rule),
-            "{dry:?}"
-        );
+        assert!(dry.err.starts_with("minder: would remove 2 runs; ") && dry.err.ends_with(rule), "{dry:?}");
         assert_eq!(state.ids(), ["aaaa0001", "bbbb0002", "cccc0003"]);
     }
     let dry = state.log("--prune --dry-run").exit_code(0).text();
     let real = state.log("--prune").exit_code(0);
     assert_eq!(real.text(), dry);
-    assert!(real.err.starts_with("minder: 2 runs removed, ") && real.err.ends_with(rule), "{real:?}");
+    assert!(real.err.starts_with("minder: removed 2 runs; ") && real.err.ends_with(rule), "{real:?}");
     assert_eq!(state.ids(), ["cccc0003"]);
     assert_eq!(state.log("--prune").exit_code(0).text(), "");
 }

@@ -8,19 +8,22 @@ use std::path::Path;
 const CRATES: &[&str] = &["minder-cli", "minder-runner", "minder-record", "minder-template"];
 
 /// Files without messages: tables, bars and help, which have their own tests. `cli::xargs_compat`
-/// compares the messages of xargs with those of findutils.
+/// compares the messages of xargs with those of findutils, and `cli::config` has those of settings.
 const VIEWS: &[&str] = &[
     "minder-cli/exit.rs",
     "minder-cli/flags/",
     "minder-cli/ui/summary.rs",
     "minder-cli/ui/progress",
     "minder-cli/export/rows.rs",
+    "minder-cli/commands/log/junit.rs",
     "minder-cli/ui/chart.rs",
     "minder-cli/ui/table.rs",
     "minder-cli/ui/format.rs",
     "minder-cli/compat/parallel/info.rs",
     "minder-cli/compat/xargs/",
     "minder-cli/commands/xargs/",
+    "minder-cli/commands/config.rs",
+    "minder-cli/settings/",
     "minder-runner/results/table.rs",
     "minder-cli/commands/bench/results.rs",
     "minder-cli/commands/bench/turnaround/charts.rs",
@@ -51,11 +54,13 @@ const CURES: &str = "minder-template/programs.rs";
 const WITHOUT_A_CASE: &[(&str, &str)] = &[
     // Their own tests.
     ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),
-    ("asked {jobs} to end; a second signal", "see cli/signals.rs: a second signal kills them"),
-    ("{name}: killed {jobs}", "only where jobs cannot be asked to end: see cli/windows.rs"),
+    ("standard input is the null device", "see cli/first_hour/running.txt: minder run gzip *.log"),
+    ("; did you mean `./{program}`?", "see cli/first_hour/running.txt: then minder run ./greet"),
+    ("waiting for {jobs} to stop", "see cli/shutdown.rs: to stop"),
+    ("Ctrl-C again kills them", "see cli/signals.rs: Ctrl-C again kills them"),
+    ("a second signal kills them", "see cli/shutdown.rs: a second signal kills them"),
     ("display notification body", "part of a script for osascript, which macOS has"),
     ("output of `{}` ({result})", "see cli/views/times.rs: minder: output of `"),
-    ("its words take more than", "see cli/input.rs: its words take more than"),
     ("uses the terminal", "see cli/terminal.rs: uses the terminal"),
     ("a kill -9 of minder would leave", "see cli/relay.rs: a kill -9 of minder would leave"),
     ("--pty needs Linux", "only where there are no pseudo-terminals"),
@@ -117,6 +122,10 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("seconds since the start", "see cli/clock.rs: seconds since the start"),
     ("published: pool of waiter threads", "see cli/bench.rs: published: pool"),
     ("under Wine: these are not times of Windows", "Windows, and not even that"),
+    ("This job was killed because it timed out", "see cli/parallel_compat.rs: because it timed out"),
+    ("Starting no more jobs", "see cli/parallel_compat.rs: Starting no more jobs"),
+    ("its words take more than", "see cli/input.rs: its words take more than"),
+    ("cannot find the path of minder", "only where the system does not tell it"),
     ("cannot find this program, which is to be started", "Windows, where the program is gone while it runs"),
     ("`{name}` is not a number", "a damaged row is measured again, not quoted"),
     ("`{column}` is unknown", "a damaged row is measured again, not quoted"),
@@ -131,6 +140,11 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("line has no `--order`", "tested in command_line.rs: which order is best depends on the times"),
     ("no arguments by which jobs are known again", "as above"),
     ("`--order` excludes other flags of it", "as above"),
+    (
+        "asks for the slot of the job, which is not known",
+        "`minder log RUN JOB` shows the placeholder instead",
+    ),
+    ("a named pipe can be read only once", "see cli/input.rs: a named pipe can be read only once"),
     // A terminal is needed, or that there is none.
     ("reading arguments from the terminal", "standard input has to be a terminal"),
     ("{why}: give the input again, … | minder", "see cli/terminal.rs: give the input again, … | minder"),

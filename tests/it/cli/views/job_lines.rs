@@ -3,7 +3,7 @@
 
 use regex::Regex;
 
-use super::{Run, run_with_input, shell};
+use super::{Run, minder, run_with_input, shell};
 
 /// Returns the lines on standard error before the summary. Times are replaced by `T`.
 #[track_caller]
@@ -87,4 +87,21 @@ fn jobs_that_the_end_of_the_run_cut_off_are_not_failures() {
         assert_eq!(ended.err.lines().any(|line| line.starts_with("cut off ")), has_line, "{}", ended.err);
         assert!(!ended.err.contains("FAIL"), "{}", ended.err);
     }
+}
+
+#[test]
+#[ignore = "a job is slow after a minute"]
+fn slow_jobs_are_reported_without_a_terminal() {
+    let start = |flags: &str| Run::start(&minder(&format!("run {flags} -j2 KID sleep-ms ::: 1 1 1 70000")));
+    let mut runs = ["--status-level slow", "--status-level pass", "--status-level retry", ""].map(start);
+    // Longer than a run is waited for.
+    runs[0].read_for(std::time::Duration::from_secs(66));
+    let errs = runs.map(|run| run.wait().exit_code(0).err);
+    for err in &errs[..2] {
+        let lines: Vec<&str> = err.lines().filter(|line| line.contains("has been running for")).collect();
+        assert_eq!(lines.len(), 1, "{err}");
+        assert!(lines[0].starts_with("minder: job 4 has been running for 1 min"), "{err}");
+        assert!(lines[0].contains(" sleep-ms 70000` (median "), "{err}");
+    }
+    assert_eq!(errs[2..], ["", ""]);
 }

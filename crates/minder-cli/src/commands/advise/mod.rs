@@ -31,7 +31,7 @@ pub(crate) fn run(out: &mut dyn Write, flags: &AdviseFlags) -> Result<()> {
     };
     let id = run_id(&dir);
     if store::is_alive(&dir) {
-        bail!("run {id} is still running: its advice needs its end");
+        bail!("run {id} is still running: `minder advise` needs a run that has ended");
     }
     let request = match Request::read(&dir) {
         Ok(request) => Some(request),

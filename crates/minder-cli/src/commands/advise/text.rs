@@ -7,14 +7,18 @@ use anyhow::Result;
 
 use super::command_line::CommandLine;
 use crate::advise::{Advice, Doubt, Limit, Order, Prediction};
-use crate::ui::table::{Column, Table};
+use crate::ui::format::fill_text;
+use crate::ui::symbols::Symbols;
+use crate::ui::table::{Column, Table, terminal_width};
 use crate::ui::{count, format_bytes, time};
 
 /// Prints the advice. `command` is the command line to type.
 pub(super) fn print(out: &mut dyn Write, advice: &Advice, command: &CommandLine) -> Result<()> {
-    writeln!(out, "{}", work(advice))?;
-    let right = ["elapsed", "mean turnaround", "p95"].map(Column::right);
-    let mut table = Table::new(out, [Column::left("")].into_iter().chain(right).collect());
+    let width = terminal_width();
+    writeln!(out, "{}", fill_text(&work(advice), width))?;
+    let right = ["elapsed", "mean turnaround"].map(Column::right);
+    let columns = [Column::left("")].into_iter().chain(right).chain([Column::right("p95").optional()]);
+    let mut table = Table::new(out, columns.collect());
     let elapsed = advice.measured_whole().unwrap_or(advice.as_run.elapsed);
     let as_run = Prediction { elapsed, ..advice.as_run };
     table.row(&row("one by one", &advice.serial))?;
@@ -29,16 +33,18 @@ pub(super) fn print(out: &mut dyn Write, advice: &Advice, command: &CommandLine)
     };
     table.row(&row(&name, advised))?;
     table.finish()?;
-    writeln!(out, "{}", degree(advice))?;
-    writeln!(out, "{}", order_reason(advice))?;
+    writeln!(out, "{}", fill_text(&degree(advice), width))?;
+    writeln!(out, "{}", fill_text(&order_reason(advice), width))?;
     if let Some(why) = command.keeps_order {
-        writeln!(out, "This run cannot have another order: {why}.")?;
+        let sentence = format!("This run cannot have another order: {why}.");
+        writeln!(out, "{}", fill_text(&sentence, width))?;
     }
-    writeln!(out, "  {}", command.line)?;
+    // Not broken, so that it can be copied.
+    writeln!(out, "  {}", Symbols::of_locale().convert(&command.line))?;
     writeln!(out, "The predictions are right within {:.0} %.", advice.error * 100.0)?;
     let doubts = advice.doubts.iter().map(|doubt| doubt_text(doubt, advice));
     for sentence in missing(advice).into_iter().chain(doubts).chain(left_out(advice)) {
-        writeln!(out, "{sentence}")?;
+        writeln!(out, "{}", fill_text(&sentence, width))?;
     }
     Ok(())
 }

@@ -16,8 +16,9 @@ use crate::config::recorded_template;
 use crate::export::rows::{self, Format, JOBS, Rows, Value};
 use crate::flags::RunFlags;
 use crate::recorded::{self, command_text};
-use crate::ui::format::{exact_date, local_zone};
-use crate::ui::table::escape;
+use crate::ui::format::{exact_date, fill_lines, local_zone};
+use crate::ui::symbols::Symbols;
+use crate::ui::table::{escape, terminal_width};
 use crate::ui::{format_bytes, time};
 
 /// The maximum number of lines shown of each output. The record has at most
@@ -79,7 +80,7 @@ impl<'a> Request<'a> {
     }
 
     /// Returns the command of a job as it can be pasted into a shell; `None` if the record does not
-    /// have all that is needed for it.
+    /// have all that is needed for it. A placeholder for the slot stays: slots are not recorded.
     fn command(&self, job: &JobFinished) -> Option<String> {
         let flags = self.flags.as_ref()?;
         // The names of columns are in the input, and redacted arguments are nowhere.
@@ -88,7 +89,7 @@ impl<'a> Request<'a> {
         }
         let template = recorded_template(flags).ok()?;
         let columns: Vec<_> = job.args.iter().map(OsBytes::to_os).collect();
-        let job = Job { columns: &columns, number: job.job, slot: 1, total: self.total, ..Job::default() };
+        let job = Job { columns: &columns, number: job.job, slot: 0, total: self.total, ..Job::default() };
         Some(template.display(&job))
     }
 
@@ -125,9 +126,12 @@ fn absence(run: &Run, id: &str, number: u64) -> String {
         _ if number == 0 => "jobs are counted from 1".to_owned(),
         Some(total) if number > total => format!("run {id} has no job {number}: it has {total} jobs"),
         _ if run.alive => format!("job {number} of run {id} has not finished yet"),
-        _ => format!(
-            "job {number} of run {id} has no result: it did not run, or was cut off (minder resume {id})"
-        ),
+        _ => {
+            let manifest = run.manifest.as_ref().ok();
+            let hint = manifest.and_then(|manifest| recorded::resume_command(manifest, id));
+            let hint = hint.map_or_else(String::new, |command| format!(" ({command})"));
+            format!("job {number} of run {id} has no result: it did not run, or was cut off{hint}")
+        }
     }
 }
 
@@ -165,6 +169,7 @@ impl RecordedJob<'_> {
     fn write_page(&self, out: &mut dyn Write) -> Result<()> {
         let Self { dir, id, job, waiting, .. } = *self;
         let request = self.request.as_ref();
+        let symbols = Symbols::of_locale();
         let mut entries: Vec<Entry> = Vec::new();
         let all = request.and_then(|request| request.total).map(|total| format!(" of {total}"));
         let run = request.map(|request| format!(": {}", command_text(&request.manifest.words)));
@@ -181,8 +186,8 @@ impl RecordedJob<'_> {
             entries.push(("directory", dirs));
             entries.push(("environment", request.environment().iter().map(ToString::to_string).collect()));
         }
-        entries.extend(times(job));
-        entries.push(("ended", vec![end(job)]));
+        entries.extend(times(job, symbols));
+        entries.push(("ended", vec![symbols.convert(&end(job)).into_owned()]));
         let escaped = |lines: &[String]| lines.iter().map(|line| escape(line.as_bytes())).collect::<Vec<_>>();
         for (label, lines) in entries {
             for (index, line) in escaped(&lines).iter().enumerate() {
@@ -194,6 +199,9 @@ impl RecordedJob<'_> {
             request.and_then(|request| request.flags.as_ref()).is_some_and(|it| it.output.ungroup);
         let rest = request.map(Request::rest).unwrap_or_default();
         let rest = if is_straight { "with -u, jobs write past minder" } else { &rest };
+        let resume = request.and_then(|request| recorded::resume_command(request.manifest, id));
+        let resume = resume.map(|command| format!(" ({} shows it)", symbols.convert(&command)));
+        let resume = resume.unwrap_or_default();
         for (label, len, tail, stream) in
             [("stdout", job.out, &job.out_tail, 1), ("stderr", job.err, &job.tail, 2)]
         {
@@ -203,7 +211,7 @@ impl RecordedJob<'_> {
             let whole =
                 tail.as_ref().is_some_and(|tail| tail.0.len() as u64 == len && lines.len() < LINES_MAX);
             let place = match places(dir, &waiting).first() {
-                Some(path) => format!(", waits in `{}` (minder resume {id} shows it)", path.display()),
+                Some(path) => format!(", waits in `{}`{resume}", path.display()),
                 None if whole || (len == 0 && !is_straight) => String::new(),
                 None => format!(", {rest}"),
             };
@@ -216,13 +224,21 @@ impl RecordedJob<'_> {
 }
 
 /// Returns the lines about times and memory.
-fn times(job: &JobFinished) -> Vec<Entry> {
+fn times(job: &JobFinished, symbols: Symbols) -> Vec<Entry> {
+    let separator = symbols.pick(" · ", ", ");
     let text = |seconds_of: Option<f64>, what: &str| {
-        seconds_of.map(|value| format!(" · {} {what}", time(seconds(value)))).unwrap_or_default()
+        seconds_of.map(|value| format!("{} {what}", time(seconds(value))))
     };
     let mut entries: Vec<Entry> = vec![("started", vec![exact_date(job.at, &local_zone())])];
-    let took = time(seconds(job.wall)) + &text(job.user, "user") + &text(job.system, "system");
-    entries.push(("took", vec![took + &text(job.ready, "waiting for a processor")]));
+    let parts = [
+        Some(time(seconds(job.wall))),
+        text(job.user, "user"),
+        text(job.system, "system"),
+        text(job.ready, "waiting for a processor"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let width = terminal_width().map_or(usize::MAX, |width| width.saturating_sub(LABEL_WIDTH));
+    entries.push(("took", fill_lines(&parts, separator, width)));
     entries
         .extend(job.rss.map(|rss| ("memory", vec![format!("{} (maximum resident set)", format_bytes(rss))])));
     if job.block_len > 0 {

@@ -6,6 +6,7 @@
 mod follow;
 mod job;
 mod jobs;
+mod junit;
 mod prune;
 mod runs;
 mod select;
@@ -40,7 +41,7 @@ pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
         (_, true) => Some(Format::Csv),
         _ => None,
     };
-    let selected = flags.run.as_deref().or((flags.failed || flags.follow).then_some(LAST));
+    let selected = flags.run.as_deref().or((flags.failed || flags.follow || flags.junit).then_some(LAST));
     if let Some(path) = &flags.sqlite {
         return sql::write(&selected_runs(&root, selected, flags.number)?, path);
     }
@@ -54,6 +55,9 @@ pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
     let dir = find(&root, name)?;
     if let Some(number) = flags.job {
         return job::show(out, &dir, number, format);
+    }
+    if flags.junit {
+        return junit::write(out, &dir, flags.failed);
     }
     if flags.follow {
         return follow::run(out, &dir, format, flags.failed);

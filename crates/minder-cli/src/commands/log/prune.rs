@@ -29,9 +29,9 @@ pub(super) fn run(out: &mut dyn Write, root: &Path, dry_run: bool) -> Result<()>
     let rest = format_bytes(pruned.bytes);
     let limits = policy_text(policy);
     if dry_run {
-        message(&format!("{removed} would be removed, {rest} would remain ({limits})"));
+        message(&format!("would remove {removed}; {rest} would remain ({limits})"));
     } else {
-        message(&format!("{removed} removed, {rest} remain ({limits})"));
+        message(&format!("removed {removed}; {rest} remain ({limits})"));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use super::select::damage_text;
 use crate::export::rows::{Format, RUNS, Rows, RunFacts};
-use crate::recorded::command_text;
+use crate::recorded::{command_text, resume_command};
 use crate::ui::format::{local_zone, relative_date};
 use crate::ui::symbols::Symbols;
 use crate::ui::table::{Column, Table};
@@ -64,16 +64,17 @@ pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Opti
     ];
     let now = Timestamp::now();
     let zone = local_zone();
+    let symbols = Symbols::of_locale();
     let mut table = Table::new(out, columns);
     for (run, facts) in facts {
         table.row(&[
             facts.run.clone(),
             facts.at.map_or_else(String::new, |at| relative_date(at, now, &zone)),
-            command_text(&facts.command) + &first_arguments(run, facts.jobs),
+            command_text(&facts.command) + &first_arguments(run, facts.jobs, symbols),
             facts.jobs.to_string(),
             facts.failed.to_string(),
             facts.elapsed.map_or_else(String::new, |elapsed| time(seconds(elapsed))),
-            facts.note.as_ref().map_or_else(String::new, |note| format!("({note})")),
+            facts.note.as_ref().map_or_else(String::new, |note| format!("({})", symbols.convert(note))),
         ])?;
     }
     Ok(table.finish()?)
@@ -86,26 +87,23 @@ pub(super) fn seconds(seconds: f64) -> Duration {
 
 /// Returns the first arguments of a run: those after its command, as they were typed, or those of the
 /// jobs that finished first.
-fn first_arguments(run: &RunEntry, finished: u64) -> String {
+fn first_arguments(run: &RunEntry, finished: u64, symbols: Symbols) -> String {
     let Ok(manifest) = &run.manifest else { return String::new() };
+    let shortened = |argument: &OsBytes| symbols.shorten(&argument.to_string(), ARGUMENT_WIDTH_MAX);
+    let ellipsis = symbols.pick(" …", " ...");
     let typed = manifest.first_arguments(&run.dir, ARGUMENTS_BYTES_MAX).unwrap_or_default();
     let mut texts: Vec<String> = typed.iter().take(ARGUMENTS_MAX + 1).map(shortened).collect();
     if !texts.is_empty() {
         // The separator counts as none.
-        let more = if typed.len() > texts.len() { " …" } else { "" };
+        let more = if typed.len() > texts.len() { ellipsis } else { "" };
         return format!(" {}{more}", texts.join(" "));
     }
     let mut jobs =
         reader::first_jobs(&run.dir.join(attempt_name(1)), ARGUMENTS_BYTES_MAX).unwrap_or_default();
     jobs.sort_by_key(|job| job.job);
     texts.extend(jobs.iter().flat_map(|job| &job.args).take(ARGUMENTS_MAX).map(shortened));
-    let more = if finished > texts.len() as u64 { " …" } else { "" };
+    let more = if finished > texts.len() as u64 { ellipsis } else { "" };
     if texts.is_empty() { String::new() } else { format!(" ::: {}{more}", texts.join(" ")) }
-}
-
-/// Returns an argument, or its beginning.
-fn shortened(argument: &OsBytes) -> String {
-    Symbols::of_locale().shorten(&argument.to_string(), ARGUMENT_WIDTH_MAX)
 }
 
 /// Returns the facts about a run, and the damage to its record. `ids` are those of all runs.
@@ -131,17 +129,21 @@ pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
         Some(left) => format!(", {left} not run"),
         None => String::new(),
     };
-    let hint = format!(": minder resume {}", unique_prefix(&run.id, ids));
+    let hint = || {
+        let command = resume_command(run.manifest.as_ref().ok()?, &unique_prefix(&run.id, ids));
+        command.map(|command| format!(": {command}"))
+    };
+    let hint = || hint().unwrap_or_default();
     (facts.state, facts.note) = match count.finished {
         _ if alive => ("running", Some("running".to_owned())),
-        None => ("killed", Some(format!("killed{more}{hint}"))),
+        None => ("killed", Some(format!("killed{more}{}", hint()))),
         // No job could be started, and the next attempt would end in the same way.
         Some(AttemptFinished { why: Some(why), .. }) if why == FAILED && count.jobs == 0 => {
             ("over", Some(format!("aborted{more}")))
         }
         Some(AttemptFinished { why: Some(why), .. }) => {
             let why = if why == FAILED { "aborted" } else { &why };
-            ("over", Some(format!("{why}{more}{hint}")))
+            ("over", Some(format!("{why}{more}{}", hint())))
         }
         Some(_) => ("over", None),
     };
@@ -321,10 +323,7 @@ mod tests {
         let (facts, damage) = facts(&found(dir.path()), &["61c0aa00".into(), "61c0ab00".into()]);
         assert_eq!(damage, ["gone"]);
         assert_eq!(facts.state, "damaged");
-        assert_eq!(
-            facts.note.as_deref(),
-            Some("halted: minder resume 61c0aa; damaged: its manifest cannot be read")
-        );
+        assert_eq!(facts.note.as_deref(), Some("halted; damaged: its manifest cannot be read"));
     }
 
     #[test]
@@ -335,7 +334,7 @@ mod tests {
         assert_eq!((count.jobs, count.finished, damage.len()), (1, None, 0));
         assert_eq!(
             facts(&found(dir.path()), &[]).0.note.as_deref(),
-            Some("killed: minder resume 61c0; damaged: its manifest cannot be read")
+            Some("killed; damaged: its manifest cannot be read")
         );
     }
 

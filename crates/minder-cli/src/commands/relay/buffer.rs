@@ -106,16 +106,12 @@ impl OutputBuffer {
             bail!("cannot reserve the memory of `--buffer`: not enough memory");
         }
         let now = Instant::now();
-        let state = State {
-            bytes,
-            oldest_at: now,
-            newest_at: now,
-            burst: Burst { last_at: now, bytes: 0, pieces: 0 },
-            wake_at: 0,
-            is_full: false,
-            phase: Phase::Open,
-        };
-        Ok(Self { state: Mutex::new(state), arrived: Condvar::new(), taken: Condvar::new(), bytes_max })
+        Ok(Self {
+            state: Mutex::new(State::new(bytes, now)),
+            arrived: Condvar::new(),
+            taken: Condvar::new(),
+            bytes_max,
+        })
     }
 
     /// Returns how far the output has come.
@@ -160,19 +156,7 @@ impl OutputBuffer {
     pub(super) fn push(&self, bytes: &[u8]) {
         let now = Instant::now();
         let mut state = self.state.lock();
-        if state.phase == Phase::Closed {
-            return;
-        }
-        if state.bytes.is_empty() {
-            state.oldest_at = now;
-        }
-        state.newest_at = now;
-        state.bytes.extend(bytes);
-        // A wake-up is a system call, and the child may write one byte at a time.
-        let wakes = state.wake_at > 0 && state.bytes.len() >= state.wake_at;
-        if wakes {
-            state.wake_at = 0;
-        }
+        let wakes = state.push(bytes, now);
         drop(state);
         if wakes {
             self.arrived.notify_one();
@@ -212,20 +196,7 @@ impl OutputBuffer {
             state.wake_at = PIECE_ENOUGH;
             state = self.arrived.wait_timeout(state, pause);
         }
-        state.wake_at = 0;
-        let now = Instant::now();
-        let count = state.bytes.len().min(PIECE_MAX);
-        let (first, second) = state.bytes.as_slices();
-        let of_first = first.len().min(count);
-        piece.extend_from_slice(&first[..of_first]);
-        piece.extend_from_slice(&second[..count - of_first]);
-        state.bytes.drain(..count);
-        if state.bytes.is_empty() {
-            // From here on it is filled from its beginning: an idle relay uses little memory.
-            state.bytes.clear();
-        }
-        state.oldest_at = state.newest_at;
-        state.burst.record(count, now);
+        state.take(piece, Instant::now());
         let has_room_again = state.is_full && state.bytes.len() <= self.bytes_max / 2;
         if has_room_again {
             state.is_full = false;
@@ -236,6 +207,53 @@ impl OutputBuffer {
 }
 
 impl State {
+    fn new(bytes: VecDeque<u8>, now: Instant) -> Self {
+        Self {
+            bytes,
+            oldest_at: now,
+            newest_at: now,
+            burst: Burst { last_at: now, bytes: 0, pieces: 0 },
+            wake_at: 0,
+            is_full: false,
+            phase: Phase::Open,
+        }
+    }
+
+    /// Appends bytes that arrived now. Returns `true` if the taking thread is to be woken.
+    fn push(&mut self, bytes: &[u8], now: Instant) -> bool {
+        if self.phase == Phase::Closed {
+            return false;
+        }
+        if self.bytes.is_empty() {
+            self.oldest_at = now;
+        }
+        self.newest_at = now;
+        self.bytes.extend(bytes);
+        // A wake-up is a system call, and the child may write one byte at a time.
+        let wakes = self.wake_at > 0 && self.bytes.len() >= self.wake_at;
+        if wakes {
+            self.wake_at = 0;
+        }
+        wakes
+    }
+
+    /// Moves the oldest bytes into `piece`.
+    fn take(&mut self, piece: &mut Vec<u8>, now: Instant) {
+        self.wake_at = 0;
+        let count = self.bytes.len().min(PIECE_MAX);
+        let (first, second) = self.bytes.as_slices();
+        let of_first = first.len().min(count);
+        piece.extend_from_slice(&first[..of_first]);
+        piece.extend_from_slice(&second[..count - of_first]);
+        self.bytes.drain(..count);
+        if self.bytes.is_empty() {
+            // From here on it is filled from its beginning: an idle relay uses little memory.
+            self.bytes.clear();
+        }
+        self.oldest_at = self.newest_at;
+        self.burst.record(count, now);
+    }
+
     /// Returns how long to wait for more bytes before these are handed on; `None` is now.
     fn gather_time(&self, now: Instant) -> Option<Duration> {
         let count = self.bytes.len();
@@ -261,29 +279,80 @@ mod tests {
         OutputBuffer::new(bytes_max).expect("reserve memory")
     }
 
+    // The tests state the times themselves, so that the load of the machine does not matter.
+
     #[test]
     fn short_output_is_taken_at_once_and_bulky_output_is_gathered() {
-        let buffer = buffer(1 << 20);
-        let gather_time = |buffer: &OutputBuffer| {
-            let state = buffer.state.lock();
-            state.gather_time(state.newest_at)
-        };
-        buffer.push(b"$ ");
-        assert_eq!(gather_time(&buffer), None);
-        buffer.push(&[b'x'; SHORT]);
-        assert_eq!(gather_time(&buffer), Some(QUIET).min(gather_time(&buffer)));
-        assert!(gather_time(&buffer).is_some());
-        buffer.push(&[b'x'; PIECE_ENOUGH]);
-        assert_eq!(gather_time(&buffer), None);
+        let now = Instant::now();
+        let later = |micros| now + Duration::from_micros(micros);
+        let mut state = State::new(VecDeque::new(), now);
+        state.push(b"$ ", now);
+        assert_eq!(state.gather_time(now), None);
+        state.push(&[b'x'; SHORT], later(100));
+        assert_eq!(state.gather_time(later(100)), Some(QUIET));
+        assert_eq!(state.gather_time(later(1099)), Some(Duration::from_micros(1)));
+        assert_eq!(state.gather_time(later(1100)), None, "the child has been quiet");
+        state.push(b"x", later(3900));
+        assert_eq!(state.gather_time(later(3900)), Some(Duration::from_micros(100)), "since the oldest");
+        state.push(&[b'x'; PIECE_ENOUGH], later(3900));
+        assert_eq!(state.gather_time(later(3900)), None);
         let mut piece = Vec::new();
-        assert_eq!(buffer.take(&mut piece), Some(false));
-        assert_eq!(piece.len(), 2 + SHORT + PIECE_ENOUGH);
+        state.take(&mut piece, later(3900));
+        assert_eq!(piece.len(), 3 + SHORT + PIECE_ENOUGH);
         // The burst continues.
+        state.push(b"$ ", later(4000));
+        assert_eq!(state.gather_time(later(4000)), Some(GATHER_MAX));
+        state.phase = Phase::Ended;
+        assert_eq!(state.gather_time(later(4000)), None);
+    }
+
+    #[test]
+    fn bytes_end_with_the_output() {
+        let buffer = buffer(1 << 20);
+        let mut piece = Vec::new();
         buffer.push(b"$ ");
-        assert!(gather_time(&buffer).is_some());
         buffer.advance(Phase::Ended);
-        assert_eq!((gather_time(&buffer), buffer.take(&mut piece)), (None, Some(false)));
+        assert_eq!((buffer.take(&mut piece), piece.as_slice()), (Some(false), &b"$ "[..]));
         assert_eq!((buffer.take(&mut piece), buffer.phase()), (None, Phase::Ended));
+    }
+
+    /// Returns the number of pieces that the reader gets if the child writes `size` bytes `writes` times,
+    /// and pauses for this time after each.
+    fn pieces(size: usize, writes: usize, pause: Duration) -> usize {
+        let mut now = Instant::now();
+        let mut state = State::new(VecDeque::new(), now);
+        let mut pieces = 0;
+        let mut taken = 0;
+        for _ in 0..writes {
+            state.push(&vec![b'x'; size], now);
+            let next = now + pause;
+            // The taking thread wakes at the end of the time that it was told, or when there is enough.
+            while let Some(at) = match state.gather_time(now) {
+                _ if state.bytes.is_empty() => None,
+                wait => Some(now + wait.unwrap_or_default()).filter(|at| *at <= next),
+            } {
+                now = at;
+                if state.gather_time(now).is_none() {
+                    let mut piece = Vec::new();
+                    state.take(&mut piece, now);
+                    taken += piece.len();
+                    pieces += 1;
+                }
+            }
+            now = next;
+        }
+        assert!(writes * size - taken <= PIECE_MAX, "{taken}");
+        pieces
+    }
+
+    #[test]
+    fn reader_gets_few_pieces() {
+        for (micros, pieces_max) in [(1, 24), (20, 32), (200, 110), (900, 520)] {
+            let count = pieces(4096, 2048, Duration::from_micros(micros));
+            assert!(count <= pieces_max, "a pause of {micros} us: {count} pieces");
+        }
+        // A slow writer is not kept waiting: each of its lines comes alone.
+        assert_eq!(pieces(60, 100, Duration::from_millis(20)), 100);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use minder_runner::report::JobEnd;
+use minder_runner::report::{FailureReason, JobEnd};
 use minder_runner::{Notice, Observer, RunEnd, RunReport, Snapshot};
 
 use crate::config::Display;
@@ -69,7 +69,7 @@ impl Console {
             let symbols = Symbols::of_locale();
             let text = match &report.end {
                 RunEnd::Failed(error) | RunEnd::InputFailed(error) => escape(error.as_bytes()),
-                _ => Summary { report }.first_line(Palette::PLAIN),
+                _ => Summary { report, width: None }.first_line(),
             };
             notify(&symbols.convert(&format!("minder: {}", self.name)), &symbols.convert(&text));
         }
@@ -80,11 +80,35 @@ impl Console {
         if self.display.status_level < level {
             return;
         }
-        let terminal = stderr().is_terminal().then(|| terminal_size::terminal_size_of(stderr())).flatten();
-        // The last column stays free, as in the progress display.
-        let width = terminal.map(|(width, _)| usize::from(width.0).saturating_sub(1));
+        let width = terminal_columns();
         let line = format(JobLines { palette: self.palette, symbols: Symbols::of_locale(), width });
         self.progress.suspend(|| command_message(&line));
+    }
+
+    /// Prints what GNU parallel prints about a job that timed out, or that `--halt` counts.
+    fn report_end(&self, end: &JobEnd) {
+        let Some(reports) = self.display.reports else { return };
+        if end.is_cut_off {
+            return;
+        }
+        let failure = end.failure.as_ref();
+        if matches!(failure, Some(FailureReason::TimedOut(_))) {
+            self.report_time_out(end);
+        }
+        if let (true, Some(command)) = (reports.halts_on(failure), &end.command) {
+            self.progress.suspend(|| {
+                message(&format!("This job {}:", reports.result()));
+                command_message(command);
+            });
+        }
+    }
+
+    fn report_time_out(&self, end: &JobEnd) {
+        let (Some(_), Some(command)) = (self.display.reports, &end.command) else { return };
+        self.progress.suspend(|| {
+            message("Warning: This job was killed because it timed out:");
+            message(&format!("Warning: {command}"));
+        });
     }
 
     fn check_slow_jobs(&self, take: &dyn Fn(usize) -> Snapshot) {
@@ -118,6 +142,13 @@ impl Console {
     }
 }
 
+/// Returns the number of columns of the terminal on stderr. The last one stays free, as in the progress
+/// display.
+fn terminal_columns() -> Option<usize> {
+    let size = stderr().is_terminal().then(|| terminal_size::terminal_size_of(stderr())).flatten();
+    size.map(|(width, _)| usize::from(width.0).saturating_sub(1)).filter(|columns| *columns > 0)
+}
+
 impl Observer for Console {
     fn notice(&self, notice: &Notice) {
         if self.display.quiet && notice.is_suppressed_by_quiet() {
@@ -125,6 +156,10 @@ impl Observer for Console {
         }
         // GNU parallel is silent while it reads, and the stderr of scripts is compared and mailed.
         if self.display.parallel && *notice == Notice::ReadingAllInput && !stderr().is_terminal() {
+            return;
+        }
+        // Only the users of GNU parallel expect these.
+        if !self.display.parallel && matches!(notice, Notice::Halting { .. } | Notice::BlockGrew { .. }) {
             return;
         }
         let line = notice.to_string();
@@ -140,7 +175,11 @@ impl Observer for Console {
     }
 
     fn wants_job_ends(&self) -> bool {
-        self.display.status_level > StatusLevel::None
+        self.display.status_level > StatusLevel::None || self.display.reports.is_some()
+    }
+
+    fn wants_command(&self, failure: Option<&FailureReason>) -> bool {
+        self.display.reports.is_some_and(|reports| reports.includes(failure))
     }
 
     fn job_ended(&self, end: &JobEnd) {
@@ -149,10 +188,14 @@ impl Observer for Console {
             Some(_) => StatusLevel::Fail,
             None => StatusLevel::Pass,
         };
+        self.report_end(end);
         self.print_job_line(level, |lines| lines.ended(end));
     }
 
     fn job_retried(&self, end: &JobEnd, attempt: u32, attempts_max: Option<u32>) {
+        if matches!(end.failure, Some(FailureReason::TimedOut(_))) {
+            self.report_time_out(end);
+        }
         self.print_job_line(StatusLevel::Retry, |lines| lines.retried(end, attempt, attempts_max));
     }
 
@@ -200,7 +243,8 @@ impl Observer for Console {
     fn finished(&self, report: &RunReport) {
         self.progress.finish();
         self.leave_unseen_output();
-        let summary = Summary { report };
+        let width = terminal_columns().map(|columns| columns.saturating_sub("minder: ".len()));
+        let summary = Summary { report, width };
         match &report.end {
             RunEnd::Signal(_) if !self.display.quiet => {
                 for line in summary.lines(self.palette).iter().chain(&summary.resume_line()) {

@@ -4,6 +4,7 @@
 mod confirm;
 mod console;
 mod request;
+mod hints;
 mod plan;
 
 use std::ffi::OsString;

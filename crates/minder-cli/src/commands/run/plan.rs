@@ -18,11 +18,13 @@ use minder_runner::input::{ArgumentReader, LineLimit};
 use minder_runner::{Notice, spawn_command, stdin_source};
 use minder_template::{Job, Options, Template};
 
+use super::hints;
 use super::request::ResumeRequest;
 use crate::commands::log::run_id;
 use crate::config::{self, CompatMode, Display, Parsed};
 use crate::flags::{Flags, RunFlags, clap_error_line};
 use crate::recorded;
+use crate::settings::status_words;
 use crate::ui::message;
 use crate::ui::table::escape;
 
@@ -30,8 +32,8 @@ use crate::ui::table::escape;
 const TEMPLATE_MAX: u64 = 64 << 20;
 
 /// Flags that apply to one attempt only, and are not recorded.
-const ATTEMPT_FLAGS: [&str; 5] =
-    ["--resume", "--resume-failed", "--retry-failed", "--skip-lost", "--dry-run"];
+const ATTEMPT_FLAGS: [&str; 6] =
+    ["--resume", "--resume-failed", "--retry-failed", "--skip-lost", "--dry-run", "--no-config"];
 
 /// A run that is ready to start.
 #[derive(Debug)]
@@ -51,7 +53,7 @@ impl Plan {
             Some(mode) if flags.record.joblog.is_none() => {
                 Self::resume(&ResumeRequest::of_run(&flags, typed, mode)?, compat)
             }
-            Some(_) if flags.words.is_empty() => bail!("no command is given: with --joblog FILE, repeat it"),
+            Some(_) if flags.words.is_empty() => bail!("no command given: with --joblog FILE, repeat it"),
             None => Self::open(flags, typed, None, compat, None),
             mode => {
                 refuse_run_as_command(&flags, compat)?;
@@ -89,7 +91,8 @@ impl Plan {
                 anyhow::anyhow!("cannot combine these flags with those of run {id}: {why}")
             })
         };
-        let all = parse(&[&saved, typed])?;
+        let all = parse(&[&saved, &status_words()?, typed])?;
+        let is_quiet = !typed.is_empty() && parse(&[typed]).is_ok_and(|flags| flags.display.quiet);
         if !typed.is_empty() && all.pipe.is_wanted() {
             config::check_same_blocks(&*parse(&[&saved])?, &all)?;
         }
@@ -110,7 +113,8 @@ impl Plan {
         plan.config.record.run = Some(run);
         plan.config.record.by_joblog = false;
         plan.config.record.skip_lost = request.skip_lost;
-        plan.config.record.announces = request.announces;
+        // The run is named even if its first attempt was quiet: the name answers this command.
+        plan.config.record.announces = request.announces && !is_quiet;
         plan.dry_run = request.dry_run;
         Ok(plan)
     }
@@ -143,10 +147,20 @@ impl Plan {
         let dry_run = flags.record.dry_run;
         let cwd = std::env::current_dir().context("cannot find the working directory")?;
         let hint = parsed.hint(&flags, &options, &arguments.names);
-        let (mut config, mut display) =
-            config::build(flags, parsed, &options, &arguments.names, copies, cwd)?;
-        if let Some(hint) = hint {
-            message(&escape(hint.as_bytes()));
+        let wants_hints = parsed.wants_hints(&flags);
+        let reads_null = parsed.command_line.stdin && hints::stdin_is_null();
+        let function =
+            if wants_hints { hints::exported_function(&parsed.command_line.words, &options) } else { None };
+        let built = config::build(flags, parsed, &options, &arguments.names, copies, cwd);
+        let (mut config, mut display) = match (built, &hint) {
+            (Err(error), Some(hint)) => bail!("{error:#} (`{}`: {})", hint.text, hint.cure),
+            (built, _) => built?,
+        };
+        for line in hint.map(|hint| hint.line()).into_iter().chain(function) {
+            message(&escape(line.as_bytes()));
+        }
+        if wants_hints && reads_null {
+            message(hints::NO_INPUT);
         }
         // A status line would be drawn over what is typed.
         display.progress.status &= !reads_terminal;

@@ -248,16 +248,13 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Waits until another job may start.
+    /// Waits until another job may start. A signal may change the number of jobs meanwhile: it is read again
+    /// after each end of a job.
     fn wait_for_slot(&mut self) -> Result<(), Stop> {
-        loop {
-            let running = self.jobs.running();
-            if running < self.jobs_max.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            // A signal may have changed the number when this returns.
-            self.jobs.wait_below(running)?;
+        while self.jobs.running() >= self.jobs_max.load(Ordering::Relaxed) {
+            self.jobs.wait_below(self.jobs.running())?;
         }
+        Ok(())
     }
 
     /// Starts the command with these arguments. If the system takes fewer of them, starts several.

@@ -66,7 +66,7 @@ fn parse_long<'a>(
         return Ok(rest);
     };
     match (spec.value, attached) {
-        (ValueKind::None, Some(_)) => bail!("`--{name}` takes no value"),
+        (ValueKind::None, Some(_)) => bail!("`--{name}` does not take a value"),
         (ValueKind::Required, Some(b"")) => bail!("`--{name}` requires a value"),
         (_, Some(value)) => {
             options.push(ParsedOption::Known(spec, Some(os_string_from_encoded(value.to_vec()))));
@@ -226,7 +226,7 @@ mod tests {
             ("-k - ::: 1", "keep-order | - ::: 1"),
             ("--colsep -x echo", "colsep=-x | echo"),
             ("--grace 3 --no-record --leak=wait echo", "--grace 3 --no-record --leak=wait | echo"),
-            ("--eta=1 echo", "`--eta` takes no value"),
+            ("--eta=1 echo", "`--eta` does not take a value"),
             ("-k -j", "`-j` requires a value"),
             ("--tagstring= echo", "`--tagstring` requires a value"),
             ("--resu x", "ambiguous option `--resu`: it may be --results, --resume, --resume-failed"),

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use super::args::ParallelArgs;
 use super::options::OptionKey;
 use super::profile;
+use crate::ui::symbols::Symbols;
 use crate::{exit, ui, units};
 
 /// The version of GNU parallel whose manual minder follows.
@@ -33,6 +34,7 @@ Usage: parallel [FLAGS] [COMMAND…] < ARGUMENTS
   {} {.} {/} {//} {/.} {#} {%}                placeholders for the argument and its parts
   --bar --eta     show the progress           --joblog F   write a line for each finished job
   --resume        resume from a joblog        --halt now,fail=1   stop at the first failure
+  --env-setup     print env_parallel and parset for bash or zsh, to be read by eval
 
 Without a command, each line of the input is a command. The flags of `minder run`
 work as well: see `minder run --help`. Jobs run only on this machine. minder does
@@ -102,6 +104,7 @@ fn print_version(required: &OsStr) -> Result<ExitCode> {
 }
 
 fn print(text: &str) -> Result<ExitCode> {
+    let text = Symbols::of_locale().convert(text);
     ui::with_stdout(|out| Ok(out.write_all(text.as_bytes())?))
 }
 

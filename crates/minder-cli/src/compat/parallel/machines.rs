@@ -38,8 +38,8 @@ pub(super) fn push_machine_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -
         && let Some(value) = args.sources().iter().find(|arg| arg.as_encoded_bytes().contains(&b'@'))
     {
         bail!(
-            "`--hostgroups` is not supported with `{}`: jobs run only on this machine, and the group after `@` \
-             names others",
+            "`--hostgroups` is not supported with `{}`: jobs run only on this machine, and the group after \
+             `@` names others",
             value.display()
         );
     }

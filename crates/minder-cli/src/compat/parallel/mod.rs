@@ -2,6 +2,7 @@
 //! the arguments of `minder run`.
 
 mod args;
+mod env_setup;
 mod getopt;
 mod info;
 mod logins;
@@ -11,5 +12,5 @@ mod profile;
 mod shell_quote;
 mod translate;
 
-pub(super) use self::{args::ParallelArgs, options::OptionKey};
+pub(super) use self::{args::ParallelArgs, env_setup::print_env_setup, options::OptionKey};
 pub(super) use self::{info::print_info, shell_quote::print_quoted, translate::run_arguments};

@@ -100,6 +100,7 @@ pub(in crate::compat) enum OptionKey {
     ShowLimits,
     ShellQuote,
     Completion,
+    EnvSetup,
     Citation,
     RecordEnv,
 }
@@ -121,6 +122,8 @@ const SQL: Mapping =
 const TMUX: Mapping = Unsupported(
     "minder opens no windows (--pty gives each job a terminal, --progress shows the running jobs)",
 );
+const ENV_PARALLEL: Mapping =
+    Unsupported("it is an option of env_parallel (eval \"$(minder parallel --env-setup)\")");
 const SCRIPT: Mapping =
     Unsupported("it belongs in the first line of a script, in one argument with all other options");
 
@@ -266,6 +269,7 @@ pub(super) const OPTIONS: &[OptionSpec] = &[
     flag(&["show-limits"], Interpret(OptionKey::ShowLimits)),
     flag(&["shell-quote"], Interpret(OptionKey::ShellQuote)),
     value(&["shell-completion"], Interpret(OptionKey::Completion)),
+    OptionSpec { names: &["env-setup"], value: Optional(None), mapping: Interpret(OptionKey::EnvSetup) },
     flag(&["citation", "bibtex"], Interpret(OptionKey::Citation)),
     flag(&["record-env"], Interpret(OptionKey::RecordEnv)),
     // minder prints no citation notice, and always follows GNU parallel.
@@ -298,9 +302,13 @@ pub(super) const OPTIONS: &[OptionSpec] = &[
     value(&["sql-worker"], SQL),
     value(&["sql-and-worker"], SQL),
     // Shell functions and scripts of GNU parallel.
-    flag(&["embed"], Unsupported("minder is a separate program and cannot be embedded in a script")),
-    flag(&["session"], Unsupported("jobs inherit the whole environment")),
-    value(&["_parset"], Unsupported("it is internal to a shell function of GNU parallel")),
+    flag(&["embed"], Unsupported("minder is one executable file, which a script can ship with")),
+    flag(&["session"], ENV_PARALLEL),
+    flag(&["end-session"], ENV_PARALLEL),
+    value(
+        &["_parset"],
+        Unsupported("it is internal to the `parset` of GNU parallel; minder's is in --env-setup"),
+    ),
     flag(&["tmux"], TMUX),
     flag(&["tmuxpane"], TMUX),
     flag(&["shebang", "hashbang"], SCRIPT),

@@ -14,6 +14,9 @@ use crate::ui::os_error_text;
 /// The profile of all users.
 const SYSTEM_PROFILE: &str = "/etc/parallel/config";
 
+/// The file of `--record-env`.
+const RECORDED_VARIABLES: &str = "ignored_vars";
+
 /// Returns the arguments in the profiles of these names. Without names, returns those in the
 /// profiles that GNU parallel always reads.
 ///
@@ -58,7 +61,7 @@ pub(super) fn variable_args() -> Result<Vec<OsString>> {
 /// other machines. minder runs no jobs there, but GNU parallel may read the same file.
 pub(super) fn record_environment() -> Result<()> {
     let dir = parallel_dir().context("cannot record the environment: HOME is not set")?;
-    let path = dir.join("ignored_vars");
+    let path = dir.join(RECORDED_VARIABLES);
     let mut text = Vec::new();
     for (name, _) in std::env::vars_os() {
         text.extend_from_slice(name.as_encoded_bytes());
@@ -66,6 +69,11 @@ pub(super) fn record_environment() -> Result<()> {
     }
     let written = std::fs::create_dir_all(&dir).and_then(|()| std::fs::write(&path, text));
     written.with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+/// Returns whether [`record_environment`], or GNU parallel, has written its file.
+pub(super) fn has_recorded_environment() -> bool {
+    parallel_dir().is_some_and(|dir| dir.join(RECORDED_VARIABLES).is_file())
 }
 
 /// Returns the directory of GNU parallel's files.

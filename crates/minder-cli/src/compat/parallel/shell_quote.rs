@@ -54,7 +54,7 @@ pub(in crate::compat) fn print_quoted(args: &ParallelArgs) -> Result<ExitCode> {
 }
 
 /// Quotes a text so that a POSIX shell reads it as one argument, in the style of GNU parallel.
-fn quote(text: &[u8]) -> Vec<u8> {
+pub(super) fn quote(text: &[u8]) -> Vec<u8> {
     let is_safe = |byte: &u8| byte.is_ascii_alphanumeric() || b"_+./-".contains(byte);
     if !text.is_empty() && text.iter().all(is_safe) {
         return text.to_vec();

@@ -9,6 +9,7 @@ use super::super::warning::warn;
 use super::args::{ParallelArgs, flag_with_value, reject_perl};
 use super::machines::{is_on_all, push_machine_flags};
 use super::options::OptionKey;
+use super::profile;
 use crate::escapes::{EscapeSet, unescape};
 
 /// Returns the arguments of `minder run`, flags first.
@@ -17,6 +18,13 @@ use crate::escapes::{EscapeSet, unescape};
 /// GNU parallel refuses the combination of options as well, or only Perl could do it.
 pub(in crate::compat) fn run_arguments(args: &ParallelArgs) -> Result<Vec<OsString>> {
     let mut out = args.run_flags().to_vec();
+    warn_of_cleanup(args);
+    check_recorded_environment(args)?;
+    if args.has_run_flag("--pipe-part") && !BLOCK_SIZES.iter().any(|flag| args.has_run_flag(flag)) {
+        // As in GNU parallel, each slot gets ten blocks, so that the jobs of a small file run at once.
+        let blocks = if args.has_run_flag("--round-robin") { "--block=-1" } else { "--block=-10" };
+        out.push(blocks.into());
+    }
     push_output_flags(args, &mut out)?;
     push_record_flags(args, &mut out)?;
     push_machine_flags(args, &mut out)?;
@@ -32,11 +40,6 @@ pub(in crate::compat) fn run_arguments(args: &ParallelArgs) -> Result<Vec<OsStri
         out.push(flag_with_value("--jobs", jobs));
     }
     out.extend(args.values(OptionKey::Rpl).iter().map(|text| flag_with_value("--rpl", text)));
-    if args.has_run_flag("--pipe-part") && !args.has_run_flag("--block") && !args.has_run_flag("--tee") {
-        // Blocks per slot of a job.
-        let blocks = if args.has_run_flag("--round-robin") { "--block=-1" } else { "--block=-10" };
-        out.push(blocks.into());
-    }
     match (args.has(OptionKey::Cat), args.has(OptionKey::Fifo)) {
         (true, true) => bail!("`--cat` cannot be used with `--fifo`"),
         (false, true) => out.push("--fifo".into()),
@@ -56,6 +59,29 @@ pub(in crate::compat) fn run_arguments(args: &ParallelArgs) -> Result<Vec<OsStri
     out.push(flag_with_value("--shell", &args.shell()));
     push_command(args, &mut out)?;
     Ok(out)
+}
+
+/// The flags of `minder run` with which a file is not cut into ten blocks for each slot.
+const BLOCK_SIZES: [&str; 5] = ["--block", "--tee", "--shard", "--bin", "--group-by"];
+
+/// Warns of `--cleanup` where it has nothing to remove.
+fn warn_of_cleanup(args: &ParallelArgs) {
+    if args.has_run_flag("--cleanup") && !["--template", "--wd"].iter().any(|flag| args.has_run_flag(flag)) {
+        warn("--cleanup is ignored: jobs run on this machine, so no files were transferred");
+    }
+}
+
+/// # Errors
+/// `--env _` is given, and `--record-env` was not used before, which lists what it leaves out.
+fn check_recorded_environment(args: &ParallelArgs) -> Result<()> {
+    let names_all = |flag: &OsString| {
+        let names = flag.as_encoded_bytes().strip_prefix(b"--env=");
+        names.is_some_and(|names| names.split(|byte| *byte == b',').any(|name| name == b"_"))
+    };
+    if args.run_flags().iter().any(names_all) && !profile::has_recorded_environment() {
+        bail!("`--env _` requires `parallel --record-env` first, in a clean environment");
+    }
+    Ok(())
 }
 
 /// Pushes the flags that select how output is shown. Where GNU parallel accepts several of these,
@@ -187,7 +213,8 @@ fn push_record_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()>
 
 /// Pushes the command as one shell line. Without a command, each line of the input is one.
 fn push_command(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
-    let (command, sources) = (args.command_words(), args.sources());
+    let command = args.command_words();
+    let sources = args.sources();
     if command.is_empty() && args.has(OptionKey::NonAll) {
         bail!("`--nonall` requires a command");
     }

@@ -186,13 +186,13 @@ impl Options {
 /// Parses a number as strtol(3) does.
 fn number(text: &[u8], option: char) -> Result<i64, UsageError> {
     let shown = String::from_utf8_lossy(text);
-    let digits = shown.trim_start().strip_prefix('+').unwrap_or(shown.trim_start());
-    let magnitude = digits.strip_prefix('-').unwrap_or(digits);
-    if magnitude.is_empty() || !magnitude.bytes().all(|byte| byte.is_ascii_digit()) {
+    let signed = shown.trim_start();
+    let digits = signed.strip_prefix(['+', '-']).unwrap_or(signed);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(UsageError::Help(format!("invalid number \"{shown}\" for -{option} option")));
     }
-    let limit = if digits.starts_with('-') { i64::MIN } else { i64::MAX };
-    Ok(digits.parse().unwrap_or(limit))
+    let limit = if signed.starts_with('-') { i64::MIN } else { i64::MAX };
+    Ok(signed.parse().unwrap_or(limit))
 }
 
 fn at_least_one(text: &[u8], option: char) -> Result<u64, UsageError> {

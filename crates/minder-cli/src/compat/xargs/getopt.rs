@@ -33,8 +33,8 @@ impl<'a> Getopt<'a> {
     /// # Errors
     /// The option is unknown or ambiguous, lacks its value, or has one although it takes none.
     pub(super) fn next(&mut self) -> Result<Option<Parsed>, String> {
-        if !self.letters.is_empty() {
-            return self.next_letter().map(Some);
+        if let Some((&letter, attached)) = self.letters.split_first() {
+            return self.short(letter, attached).map(Some);
         }
         let Some((arg, after)) = self.rest.split_first() else { return Ok(None) };
         let bytes = arg.as_encoded_bytes();
@@ -47,19 +47,16 @@ impl<'a> Getopt<'a> {
                 self.rest = after;
                 self.long(long).map(Some)
             }
-            [b'-', letters @ ..] if !letters.is_empty() => {
+            [b'-', letter, attached @ ..] => {
                 self.rest = after;
-                self.letters = letters;
-                self.next_letter().map(Some)
+                self.short(*letter, attached).map(Some)
             }
             _ => Ok(None),
         }
     }
 
-    fn next_letter(&mut self) -> Result<Parsed, String> {
-        let Some((&letter, attached)) = self.letters.split_first() else {
-            return Err("missing option".to_owned());
-        };
+    /// Returns the option of a letter, and what is attached to it: its value, or further letters.
+    fn short(&mut self, letter: u8, attached: &'a [u8]) -> Result<Parsed, String> {
         self.letters = attached;
         let shown = String::from_utf8_lossy(std::slice::from_ref(&letter)).into_owned();
         let spec = OPTIONS.iter().find(|spec| spec.letter == Some(letter));

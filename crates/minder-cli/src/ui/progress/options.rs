@@ -6,6 +6,9 @@ use std::time::Duration;
 /// The interval between two lines if stderr is not a terminal, unless [`Heartbeat`] has another.
 pub(super) const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
+/// The minimum interval of a heartbeat.
+const HEARTBEAT_MIN: Duration = Duration::from_millis(100);
+
 /// The parts of the display.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProgressOptions {
@@ -45,7 +48,7 @@ impl Heartbeat {
 
     pub(super) fn interval(self) -> Option<Duration> {
         match self {
-            Self::After(interval) => Some(interval),
+            Self::After(interval) => Some(interval.max(HEARTBEAT_MIN)),
             Self::Never | Self::IfCi => None,
         }
     }
@@ -55,5 +58,18 @@ impl ProgressOptions {
     /// Returns `true` if a flag requests the display.
     pub(crate) fn is_requested(self) -> bool {
         self.bar || self.eta || self.jobs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heartbeat_has_a_minimum_interval() {
+        let interval = |micros| Heartbeat::After(Duration::from_micros(micros)).interval();
+        assert_eq!(interval(1), Some(HEARTBEAT_MIN));
+        assert_eq!(interval(30_000_000), Some(Duration::from_secs(30)));
+        assert_eq!(Heartbeat::Never.interval(), None);
     }
 }

@@ -21,6 +21,8 @@ use crate::sys::pid::{is_unreaped_child, open_pidfd, wait_for_exit, wait_id};
 
 /// How long a drop waits for the program to exit, before it kills the program.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long the release of a process that may live on waits for a program that does not read.
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The most guardians whose tags a child has, the nearest one last. Each guarded host within a guarded
 /// host adds one.
 const TAGS_MAX: usize = 16;
@@ -273,16 +275,39 @@ impl Registration {
     /// in the order of their sends, so the program forgets the child before it learns of any later one
     /// with the same pid.
     pub(crate) fn remove(&self) {
+        self.take_off();
+    }
+
+    /// Removes a process that may live on. The program would kill it if the host exited before the
+    /// removal is sent, so this waits for room in the socket, at most [`RELEASE_TIMEOUT`]. It does not wait
+    /// if earlier removals wait already: the program has stopped reading.
+    pub(crate) fn release(&self) {
+        let Some(channel) = self.take_off() else { return };
+        let deadline = Instant::now().checked_add(RELEASE_TIMEOUT);
+        while channel.wait_for_room(deadline).is_ok() {
+            match flush(&mut self.link.state.lock()) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
+                _ => return,
+            }
+        }
+    }
+
+    /// Takes the child off the list. Returns the connection if this removal is the only one that its socket
+    /// has no room for.
+    fn take_off(&self) -> Option<Arc<Channel>> {
         // A fork of the host has copies of the host's children, which it cannot reap.
         if !self.link.is_of_this_process() {
-            return;
+            return None;
         }
         let mut state = self.link.state.lock();
         state.listed.remove(&self.id);
         state.unsent.push(self.id);
         // A program that does not read gets it later. It identifies processes by pidfds, so the delay
         // harms no other process.
-        let _ = flush(&mut state);
+        match flush(&mut state) {
+            Err(_) if state.unsent.len() == 1 => state.channel.clone(),
+            _ => None,
+        }
     }
 }
 

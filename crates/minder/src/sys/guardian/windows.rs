@@ -40,7 +40,7 @@ impl GuardianLink {
 pub(crate) enum Registration {}
 
 impl Registration {
-    pub(crate) fn remove(&self) {
+    pub(crate) fn release(&self) {
         match *self {}
     }
 }

@@ -9,6 +9,7 @@ use super::summary::{Group, Summary};
 use crate::commands::bench::spec::note;
 use crate::ui::count;
 use crate::ui::format::nanos;
+use crate::ui::symbols::Symbols;
 use crate::ui::table::{Column, Table};
 
 /// Writes the tables of all groups.
@@ -16,6 +17,7 @@ pub(super) fn write(summary: &Summary, processors: usize, out: &mut dyn Write) -
     if let Some(note) = note() {
         writeln!(out, "Note: {note}.\n")?;
     }
+    let symbols = Symbols::of_locale();
     for (at, group) in summary.groups().into_iter().enumerate() {
         if at > 0 {
             writeln!(out)?;
@@ -23,7 +25,9 @@ pub(super) fn write(summary: &Summary, processors: usize, out: &mut dyn Write) -
         let repetitions = summary.repetitions(group);
         let rounds = if repetitions > 1 { format!(", median of {repetitions}") } else { String::new() };
         let on = count(processors as u64, "processor");
-        writeln!(out, "{group}, on {on}{rounds}. Elapsed time by the number of computations:\n")?;
+        let name = group.to_string();
+        let name = symbols.convert(&name);
+        writeln!(out, "{name}, on {on}{rounds}. Elapsed time by the number of computations:\n")?;
         by_count(summary, group, |it| it.elapsed.as_secs_f64(), |value| nanos(value * 1e9), out)?;
         writeln!(out, "\nMean relative turnaround:\n")?;
         by_count(summary, group, |it| it.turnaround, |value| format!("{value:.2}"), out)?;

@@ -1,0 +1,103 @@
+//! Flags that have no effect where they stand, or that other tools have with a value.
+
+use std::ffi::OsString;
+
+use anyhow::{Result, bail};
+
+use super::text_placeholders::Hint;
+use crate::flags::RunFlags;
+
+/// Flags without a value after which other tools have a number, and the flags that take it here.
+const NUMBERS: [(&str, &str); 3] = [
+    ("-t", "`-j N` sets the number of jobs at once, `--timeout TIME` a time-out"),
+    ("-p", "`-j N` sets the number of jobs at once"),
+    ("-r", "`--retries N` tries a job N times"),
+];
+
+/// Refuses a number in place of the command behind a flag without a value. `typed` are the flags.
+///
+/// # Errors
+/// The command is a number, and the flag before it is one of [`NUMBERS`].
+pub(super) fn check_flag_before_number(typed: &[OsString], command: &[OsString]) -> Result<()> {
+    let number = command
+        .first()
+        .filter(|word| !word.is_empty() && word.as_encoded_bytes().iter().all(|byte| byte.is_ascii_digit()));
+    let (Some(number), Some(flag)) = (number, typed.last()) else { return Ok(()) };
+    if let Some((flag, cure)) = NUMBERS.iter().find(|(known, _)| flag == known) {
+        let number = number.display();
+        bail!(
+            "`{flag}` takes no value, so `{number}` would be the command: {cure} (to run it: `./{number}`)"
+        );
+    }
+    Ok(())
+}
+
+/// Returns a hint about `-x`, which other tools have for stopping at the first failure.
+pub(super) fn exit_without_effect(flags: &RunFlags) -> Option<Hint> {
+    let arity = &flags.arity;
+    let joins = arity.context || arity.multiple || arity.xargs || arity.max_chars.is_some();
+    let counts = arity.max_args.is_some() || arity.max_replace_args.is_some() || arity.lines.is_some();
+    (arity.exit && !joins && !counts).then(|| Hint {
+        text: "-x".to_owned(),
+        what: "has no effect on commands of one argument",
+        cure: "`--halt now,fail=1` stops at the first failure".to_owned(),
+    })
+}
+
+/// Returns a hint about a delimiter that looks like a set of characters in a regular expression.
+pub(super) fn delimiter_like_regexp(flags: &RunFlags) -> Option<Hint> {
+    let text = flags.input.delimiter.as_ref()?.to_str()?;
+    let is_set = text.len() > 3 && text.starts_with('[') && text.ends_with(']');
+    is_set.then(|| Hint {
+        text: format!("-d {text}"),
+        what: "is text, not a regular expression",
+        cure: "`--words` divides lines at blanks".to_owned(),
+    })
+}
+
+/// Returns a hint about `minder run help`, which reads standard input.
+pub(super) fn help_as_command(words: &[OsString], reads_stdin: bool) -> Option<Hint> {
+    (reads_stdin && matches!(words, [word] if word == "help")).then(|| Hint {
+        text: "help".to_owned(),
+        what: "is the command here, for each line of standard input",
+        cure: "`minder run --help` prints the help".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::flags::{Flags, Verb};
+
+    #[test]
+    fn number_behind_a_flag_without_value_is_refused() {
+        let check =
+            |flag: &str, word: &str| check_flag_before_number(&["-k".into(), flag.into()], &[word.into()]);
+        let text = check("-t", "4").expect_err("refuse number").to_string();
+        assert!(text.contains("`-j N`") && text.contains("`./4`"), "{text}");
+        for (flag, word) in [("-k", "4"), ("-t", "./4"), ("-t", "4x"), ("-t", "")] {
+            assert!(check(flag, word).is_ok(), "{flag} {word}");
+        }
+        assert!(check_flag_before_number(&[], &["4".into()]).is_ok());
+    }
+
+    #[test]
+    fn help_is_a_command_only_with_standard_input() {
+        assert!(help_as_command(&["help".into()], true).is_some());
+        assert!(help_as_command(&["help".into()], false).is_none());
+        assert!(help_as_command(&["help".into(), "{}".into()], true).is_none());
+    }
+
+    #[test]
+    fn exit_has_an_effect_where_arguments_are_joined() {
+        for (line, expected) in [("-x", true), ("-k", false), ("-x -n2", false), ("-x -s 100 -X", false)] {
+            let args = ["minder", "run"].into_iter().chain(line.split(' ')).chain(["echo"]);
+            let Verb::Run(flags) = Flags::try_parse_from(args).expect("parse flags").verb else {
+                panic!("another subcommand");
+            };
+            assert_eq!(exit_without_effect(&flags).is_some(), expected, "{line}");
+        }
+    }
+}
