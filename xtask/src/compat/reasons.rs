@@ -297,6 +297,18 @@ pub(super) const ALL: &[Reason] = &[
         },
     },
     Reason {
+        name: "order of messages",
+        why: "a message of xargs and the output of a job that still runs come in either order",
+        applies: |d| {
+            let sorted = |answer: &Answer| {
+                let mut lines: Vec<String> = answer.stderr.lines().map(String::from).collect();
+                lines.sort_unstable();
+                lines
+            };
+            d.is_of(Tool::Xargs) && d.has_same_output() && sorted(d.ours) == sorted(d.theirs)
+        },
+    },
+    Reason {
         name: "latest line",
         why: "`--latest-line` means `--line-buffer`",
         applies: |d| d.script.uses(&["--latest-line", "--ll"]),
@@ -356,6 +368,20 @@ mod tests {
         assert_eq!(reason_of("{n}", "echo {-1} {-2}", "a a\n", "b \n"), None);
         assert_eq!(reason_of("--jl", "--jl +log", "1\n", "Seq\tx\n1\n"), Some("joblog header"));
         assert_eq!(reason_of("--jl", "--jl +log", "1\n", "Seq\tx\n2\n"), None);
+    }
+
+    #[test]
+    fn order_of_messages_needs_the_same_lines() {
+        let environment = Environment::User;
+        let options = vec!["-n"];
+        let mut script = Script { tool: Tool::Xargs, number: 1, environment, options, text: String::new() };
+        let answer = |stderr: &str| Answer { stderr: stderr.into(), ..Answer::default() };
+        let [theirs, ours, other] = [answer("a\nb\n"), answer("b\na\n"), answer("b\n")];
+        let found = |script: &Script, ours| find(&Difference { script, theirs: &theirs, ours });
+        assert_eq!(found(&script, &ours), Some("order of messages"));
+        assert_eq!(found(&script, &other), None);
+        script.tool = Tool::Parallel;
+        assert_eq!(found(&script, &ours), None);
     }
 
     #[test]
