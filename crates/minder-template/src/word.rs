@@ -111,7 +111,11 @@ impl Word {
         let parts = self.placeholder_count + self.variables.len() + usize::from(self.substituted);
         let has_text = self.text.len() > start || !self.alternatives.is_empty();
         let is_dynamic = self.first_expansion.is_some() || self.special;
-        is_dynamic && (parts > 1 || has_text || self.altered)
+        // `{3..300}` and `{1,2}` become numbers.
+        let is_numbers = parts == 0
+            && self.alternatives.is_empty()
+            && self.text.iter().all(|byte| byte.is_ascii_digit() || b"{}.,+-".contains(byte));
+        is_dynamic && !is_numbers && (parts > 1 || has_text || self.altered)
     }
 
     /// Returns the literal text before the first value or expansion.

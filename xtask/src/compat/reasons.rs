@@ -268,6 +268,15 @@ pub(super) const ALL: &[Reason] = &[
         applies: |d| d.script.uses(&["--dry-run"]) && d.theirs.stderr.contains("bugid: interactive-tty"),
     },
     Reason {
+        name: "blanks of -n 0",
+        why: "with `-n 0`, a shown command has one blank for each missing value; minder shows one for all",
+        applies: |d| {
+            let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let is_shown = d.script.uses(&["--dry-run"]) && d.script.text.contains("-n 0");
+            is_shown && squeezed(&d.theirs.stdout) == squeezed(&d.ours.stdout)
+        },
+    },
+    Reason {
         name: "stderr of files",
         why: "with `--files`, minder shows the standard error of jobs, which GNU parallel discards",
         applies: |d| {

@@ -311,7 +311,8 @@ impl Flow {
                     holders.insert(name.clone());
                 }
             }
-            if !holders.is_empty() {
+            // Composed text may name a variable to which the line assigns a value.
+            if !self.stores.names.is_empty() {
                 holders.extend(self.composed.iter().cloned());
             }
             if holders.len() == before {

@@ -131,6 +131,20 @@ fn name_that_a_number_completes_counts_as_any_variable() {
 }
 
 #[test]
+fn composed_text_is_harmless_where_no_variable_holds_a_value() {
+    for line in [
+        "for i in {3..300}; do [ -e /proc/self/fd/$i ] && echo $i; done; : {}",
+        "for i in {10..69} 500; do echo {} >&$i || exit 9; done",
+        "for f in *.txt; do [ -e $f ] && echo {} $f; done",
+        "d=/tmp/$USER; [ -e $d ] && echo {}",
+        "v={}; for i in {1..3}; do [ -e /x/$i ] && echo \"$v\"; done",
+    ] {
+        let template = parse_with(line, "bash").unwrap_or_else(|error| panic!("{line}: {error}"));
+        argv(&template, &["b[$(x)]"]).unwrap_or_else(|error| panic!("{line}: {error}"));
+    }
+}
+
+#[test]
 fn refusal_that_is_not_about_numbers_stays() {
     for (line, shell, part) in [
         ("echo $(( $(cat {}) + 1 ))", "bash", "arithmetic"),
