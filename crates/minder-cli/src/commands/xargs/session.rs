@@ -338,18 +338,21 @@ impl<'a> Session<'a> {
         if !self.plan.interactive {
             return Ok(true);
         }
-        let _ = stderr().write_all(&self.shown());
+        let mut question = self.shown();
         let answers = match &mut self.answers {
             Some(answers) => answers,
-            None => {
-                let terminal = open_terminal().map_err(|error| {
+            None => match open_terminal() {
+                Ok(terminal) => self.answers.insert(BufReader::with_capacity(256, terminal)),
+                Err(error) => {
+                    let _ = stderr().write_all(&question);
                     let why = system_text(&error);
-                    Stop::new(format!("failed to open /dev/tty for reading: {why}"), FAILURE)
-                })?;
-                self.answers.insert(BufReader::with_capacity(256, terminal))
-            }
+                    return Err(Stop::new(format!("failed to open /dev/tty for reading: {why}"), FAILURE));
+                }
+            },
         };
-        let _ = stderr().write_all(b"?...");
+        // One write: a job may print something at the same time.
+        question.extend_from_slice(b"?...");
+        let _ = stderr().write_all(&question);
         let mut answer = Vec::new();
         let _ = answers.read_until(b'\n', &mut answer);
         Ok(matches!(answer.first(), Some(b'y' | b'Y')))
