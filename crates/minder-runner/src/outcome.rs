@@ -114,6 +114,7 @@ fn status(context: &RunContext<'_>, counts: JobCounts) -> u8 {
     match (context.pool.halted_by().map(|by| by.on), context.status.first_failure()) {
         (Some(HaltTrigger::Succeeded), _) => exit_status::SUCCESS,
         (Some(HaltTrigger::Failed), Some(status)) if failed == 1 || first => status,
+        (Some(HaltTrigger::Finished), Some(status)) if first => status,
         (_, Some(_)) if percent => {
             let jobs = context.queue.total().unwrap_or(counts.succeeded + failed).max(1);
             u8::try_from(failed.saturating_mul(100) / jobs).unwrap_or(100).max(1)
