@@ -200,7 +200,8 @@
           '(utf-8-unix latin-1-unix binary (binary . latin-1-unix) (binary . utf-8-dos))))
 
 (minder-test--same input-after-its-end
-  (let ((process (minder-test--make '("cat"))))
+  ;; It lives on after the end of its input: to one that has exited, sending is an error.
+  (let ((process (minder-test--make '("sh" "-c" "cat; sleep 0.3"))))
     (minder-test--call 'process-send-string process "text")
     (minder-test--call 'process-send-eof process)
     (minder-test--call 'process-send-string process "lost")
@@ -220,7 +221,8 @@
 
 (minder-test--same suspend-the-foreground
   (let ((process (minder-test--make
-                  '("sh" "-c" "set -m; sh -c 'echo ready; exec sleep 600'; echo next")
+                  ;; It lives on, so that its status is the same on a slow machine.
+                  '("sh" "-c" "set -m; sh -c 'echo ready; exec sleep 600'; echo next; sleep 0.5")
                   :connection-type 'pty)))
     (minder-test--ready process "ready\n")
     (minder-test--call 'stop-process process t)

@@ -430,15 +430,19 @@ It gets the process, which runs in the current buffer.  ARGS are keywords."
 (ert-deftest minder-test-native-kill-the-foreground ()
   (dolist (make (list #'make-process #'minder-make-process))
     (let ((process (funcall make :name "test" :noquery t :connection-type 'pty
-                            :command (minder-test--sh "set -m; sleep 600; echo next")
+                            :command (minder-test--sh
+                                      "set -m; sh -c 'echo ready; exec sleep 600'; echo next")
                             :filter (lambda (process text)
                                       (process-put process 'text
                                                    (concat (process-get process 'text)
                                                            text))))))
+      (minder-test--eventually (lambda () (string-search "ready" (or (process-get process 'text) ""))))
       (minder-test--eventually (lambda () (integerp (process-running-child-p process))))
       (kill-process process t)
       (minder-test--end process)
-      (should (string-suffix-p "next\n" (minder-test--native-text process)))
+      ;; Emacs may notice the end before it has read the last output.
+      (minder-test--eventually
+       (lambda () (string-suffix-p "next\n" (minder-test--native-text process))))
       (should (= (process-exit-status process) 0)))))
 
 (ert-deftest minder-test-native-stderr-is-deleted ()
