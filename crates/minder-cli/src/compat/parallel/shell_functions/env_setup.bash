@@ -19,19 +19,19 @@ env_parallel() {
     esac
     (
         trap - ERR DEBUG RETURN
-        _minder_dir=$(mktemp -d "${TMPDIR:-/tmp}/minder-env.XXXXXXXX") || exit 255
-        trap 'rm -rf -- "$_minder_dir"' EXIT
+        _minder_dir=$(command mktemp -d "${TMPDIR:-/tmp}/minder-env.XXXXXXXX") || exit 255
+        trap 'command rm -rf -- "$_minder_dir"' EXIT
         trap 'exit 129' HUP
         trap 'exit 130' INT
         trap 'exit 143' TERM
-        _minder_save "$@" >"$_minder_dir/env" || exit 255
+        _minder_save "$@" >|"$_minder_dir/env" || exit 255
         PARALLEL_SHELL=$BASH BASH_ENV=$_minder_dir/env "$_minder_program" parallel "$@"
     )
 }
 
 # Assigns the outputs of jobs, without the last newline: to an array, or to the variables of a list.
 parset() {
-    local _minder_list=() _minder_text _minder_count=0 _minder_status=255
+    local _minder_list=() _minder_text _minder_attributes _minder_count=0 _minder_status=255
     IFS=', ' read -r -a _minder_list <<<"${1-}"
     for _minder_text in "${_minder_list[@]:-}"; do
         if ! [[ $_minder_text =~ ^[A-Za-z_][A-Za-z0-9_]*(\[[A-Za-z0-9_.:@%+-]+\])?$ ]]; then
@@ -39,6 +39,15 @@ parset() {
                 "$_minder_text" >&2
             return 255
         fi
+        # bash evaluates what is assigned to an integer, and a reference may name one.
+        _minder_attributes=$(declare -p -- "${_minder_text%%\[*}" 2>/dev/null)
+        _minder_attributes=${_minder_attributes#declare -}
+        case ${_minder_attributes%% *} in
+        *[inr]*)
+            printf 'parset: cannot assign to `%s`: it is an integer, a reference or read-only\n' "$_minder_text" >&2
+            return 255
+            ;;
+        esac
     done
     shift
     local _minder_array=
@@ -75,16 +84,16 @@ _minder_outputs() {
     local _minder_file _minder_status=0
     trap - ERR DEBUG RETURN
     set +e
-    _minder_dir=$(mktemp -d "${TMPDIR:-/tmp}/minder-parset.XXXXXXXX") || exit 255
-    trap 'rm -rf -- "$_minder_dir"' EXIT
+    _minder_dir=$(command mktemp -d "${TMPDIR:-/tmp}/minder-parset.XXXXXXXX") || exit 255
+    trap 'command rm -rf -- "$_minder_dir"' EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT
     trap 'exit 143' TERM
-    env_parallel --keep-order --files --tmpdir "$_minder_dir" "$@" >"$_minder_dir/list"
+    env_parallel --keep-order --files --tmpdir "$_minder_dir" "$@" >|"$_minder_dir/list"
     _minder_status=$?
     while IFS= read -r _minder_file; do
         printf output=
-        tr -d '\0' <"$_minder_file"
+        command tr -d '\0' <"$_minder_file"
         printf '\0'
     done <"$_minder_dir/list"
     printf 'status=%s\0' "$_minder_status"
@@ -109,16 +118,16 @@ _minder_save() {
     fi
     [[ -n ${PARALLEL_SHELL+set} ]] || printf 'unset -v PARALLEL_SHELL\n'
     shopt -p extglob
-    compgen -A function >"$_minder_dir/names"
+    compgen -A function >|"$_minder_dir/names"
     while IFS= read -r _minder_name; do
         _minder_is_wanted "$_minder_name" && declare -f -- "$_minder_name"
     done <"$_minder_dir/names"
-    compgen -A variable >"$_minder_dir/names"
+    compgen -A variable >|"$_minder_dir/names"
     while IFS= read -r _minder_name; do
         _minder_save_variable
     done <"$_minder_dir/names"
     printf 'shopt -s expand_aliases\n'
-    compgen -A alias >"$_minder_dir/names"
+    compgen -A alias >|"$_minder_dir/names"
     while IFS= read -r _minder_name; do
         _minder_is_wanted "$_minder_name" && alias -- "$_minder_name"
     done <"$_minder_dir/names"
@@ -134,7 +143,7 @@ _minder_save_variable() {
     OPT* | PIPESTATUS | PPID | RANDOM | SECONDS | SHELLOPTS | SHLVL | SRANDOM | UID) return ;;
     esac
     _minder_is_wanted "$_minder_name" || return
-    declare -p -- "$_minder_name" >"$_minder_dir/one" 2>/dev/null || return
+    declare -p -- "$_minder_name" >|"$_minder_dir/one" 2>/dev/null || return
     IFS= read -r _minder_line <"$_minder_dir/one"
     _minder_line=${_minder_line#declare -}
     case ${_minder_line%% *} in

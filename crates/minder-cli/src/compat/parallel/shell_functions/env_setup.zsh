@@ -18,12 +18,12 @@ env_parallel() {
         ;;
     esac
     (
-        _minder_dir=$(mktemp -d "${TMPDIR:-/tmp}/minder-env.XXXXXXXX") || exit 255
-        trap 'rm -rf -- "$_minder_dir"' EXIT
+        _minder_dir=$(command mktemp -d "${TMPDIR:-/tmp}/minder-env.XXXXXXXX") || exit 255
+        trap 'command rm -rf -- "$_minder_dir"' EXIT
         trap 'exit 129' HUP
         trap 'exit 130' INT
         trap 'exit 143' TERM
-        _minder_save "$@" >"$_minder_dir/.zshenv" || exit 255
+        _minder_save "$@" >|"$_minder_dir/.zshenv" || exit 255
         PARALLEL_SHELL=${commands[zsh]:-zsh} ZDOTDIR=$_minder_dir "$_minder_program" parallel "$@"
     )
 }
@@ -73,16 +73,16 @@ parset() {
 _minder_outputs() {
     setopt no_err_exit no_err_return
     local _minder_file _minder_status=0
-    _minder_dir=$(mktemp -d "${TMPDIR:-/tmp}/minder-parset.XXXXXXXX") || exit 255
-    trap 'rm -rf -- "$_minder_dir"' EXIT
+    _minder_dir=$(command mktemp -d "${TMPDIR:-/tmp}/minder-parset.XXXXXXXX") || exit 255
+    trap 'command rm -rf -- "$_minder_dir"' EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT
     trap 'exit 143' TERM
-    env_parallel --keep-order --files --tmpdir "$_minder_dir" "$@" >"$_minder_dir/list"
+    env_parallel --keep-order --files --tmpdir "$_minder_dir" "$@" >|"$_minder_dir/list"
     _minder_status=$?
     while IFS= read -r _minder_file; do
         print -rn -- output=
-        tr -d '\0' <"$_minder_file"
+        command tr -d '\0' <"$_minder_file"
         printf '\0'
     done <"$_minder_dir/list"
     printf 'status=%s\0' "$_minder_status"
