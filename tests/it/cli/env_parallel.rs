@@ -138,6 +138,15 @@ fn parset_refuses_what_is_no_name() {
 }
 
 #[test]
+fn parset_assigns_to_no_variable_that_bash_evaluates() {
+    let dir = temp_dir();
+    let code = "declare -i n; parset n,m 'printf %s {}' ::: 'x[$(touch pwned)]' 2";
+    let Some(out) = run_in("bash", dir.path(), code) else { return };
+    out.exit_code(255).stderr_contains("parset: cannot assign to `n`");
+    assert!(!dir.path().join("pwned").exists(), "an output became code");
+}
+
+#[test]
 fn only_bash_and_zsh_have_the_functions() {
     let mut command = from(MINDER, "parallel --env-setup dash");
     at_home(&mut command, Path::new("/nonexistent"));

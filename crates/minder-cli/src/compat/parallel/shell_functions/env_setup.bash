@@ -40,7 +40,7 @@ parset() {
             return 255
         fi
         # bash evaluates what is assigned to an integer, and a reference may name one.
-        _minder_attributes=$(declare -p -- "${_minder_text%%\[*}" 2>/dev/null)
+        _minder_attributes=$(declare -p -- "${_minder_text%%\[*}" 2>/dev/null || :)
         _minder_attributes=${_minder_attributes#declare -}
         case ${_minder_attributes%% *} in
         *[inr]*)
