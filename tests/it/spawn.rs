@@ -12,7 +12,7 @@ mod windows;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use minder::{Command, ErrorKind, ExitStatus, Stdio};
+use minder::{Command, Environment, ErrorKind, ExitStatus, Stdio};
 
 use crate::support::{TEST_CHILD, alone, quiet_child, read_all, stdout_of, test_child};
 #[cfg(unix)]
@@ -80,6 +80,41 @@ fn environment_is_inherited_with_changes() {
             || cfg!(windows) && expected.lines().all(|line| text.lines().any(|said| said == line)),
         "{text}"
     );
+}
+
+#[test]
+fn shared_environment_is_changed_for_each_start_alone() {
+    let shared = Environment::empty().with("A", "1").with("B", "2").with("A", "3");
+    let mut command = test_child("echo-env");
+    // Before and after: the order of the calls is of no importance.
+    command.env("B", "4").environment(&shared).env("C", "5");
+    let lines = |command: &Command| -> Vec<String> {
+        let text = stdout_of(command);
+        text.lines().filter(|line| "\"A\"\"B\"\"C\"".contains(&line[..3])).map(str::to_owned).collect()
+    };
+    let mut changed = lines(&command);
+    changed.sort();
+    assert_eq!(changed, [r#""A"="3""#, r#""B"="4""#, r#""C"="5""#]);
+    let mut set = minder::ChildSet::new(minder::ChildSetConfig::new()).expect("make set");
+    for (removed, left) in [("A", r#""B"="2""#), ("B", r#""A"="3""#)] {
+        let mut command = test_child("echo-env");
+        command.environment(&shared).env_remove(removed).stdout(minder::Stdio::piped());
+        set.spawn(&command, minder::SpawnOptions::new()).expect("start child");
+        let mut output = Vec::new();
+        let on_event = |event| {
+            if let minder::Event::Output { chunk, .. } = event {
+                output.extend_from_slice(&chunk);
+            }
+        };
+        set.wait_all(None, on_event).expect("wait for child");
+        let text = String::from_utf8_lossy(&output).into_owned();
+        assert!(text.contains(left) && !text.contains(&format!("\"{removed}\"=")), "{text}");
+    }
+    for name in ["", "A=B"] {
+        let bad = shared.clone().with(name, "1");
+        let error = test_child("exit").environment(&bad).spawn().expect_err("start with a bad name");
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    }
 }
 
 #[test]

@@ -2,13 +2,22 @@
 
 use std::ffi::OsString;
 
-use minder::Descriptors;
+use minder::{Descriptors, Environment};
 
 /// What jobs inherit beside their streams.
 #[derive(Debug, Default)]
 pub(crate) struct JobEnvironment {
-    /// Variables whose value for the jobs differs from ours.
-    pub(crate) variables: Vec<(&'static str, OsString)>,
+    /// The variables that all jobs have in common.
+    pub(crate) variables: Environment,
     /// Descriptors that were open when this process started.
     pub(crate) descriptors: Descriptors,
+}
+
+impl JobEnvironment {
+    /// Copies the variables of this process, and changes some of them. A later change of a variable
+    /// replaces an earlier one.
+    pub(crate) fn set_variables(&mut self, changes: impl IntoIterator<Item = (OsString, OsString)>) {
+        let all = Environment::inherited();
+        self.variables = changes.into_iter().fold(all, |all, (name, value)| all.with(name, value));
+    }
 }

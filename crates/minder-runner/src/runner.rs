@@ -4,6 +4,7 @@
 //! or two equal worker threads start, watch and finish the jobs; one thread reads the input where a
 //! read may block.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -121,7 +122,9 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     } else {
         environment.descriptors = descriptors;
     }
-    environment.variables = jobserver::job_environment(&jobserver, &environment.descriptors);
+    let for_jobserver = jobserver::job_environment(&jobserver, &environment.descriptors);
+    let for_jobserver = for_jobserver.into_iter().map(|(name, value)| (OsString::from(name), value));
+    environment.set_variables(for_jobserver.chain(config.control.env.iter().cloned()));
     let Slots { slots, max_slots } = Slots::new(&config, &environment, &arguments, guard)?;
     let pool = Arc::new(JobPool::new(scheduler_config(&config.control, slots), config.grace));
     let (recorder, resumed) = RunRecorder::open(&config, arguments.total(), slots, &*observer)?;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::environment::Environment;
+
 /// A program, its arguments, and the environment in which it starts.
 ///
 /// Cloning a command is cheap compared with a spawn. One command can be started many times, from any
@@ -62,11 +64,11 @@ pub struct Command {
     pub(crate) late: Duration,
 }
 
-/// Changes to the environment that the child inherits.
+/// The environment of the child.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Env {
-    /// Whether it starts empty instead of as a copy of ours.
-    pub(crate) clear: bool,
+    /// The variables to begin with. `None` is a copy of ours.
+    pub(crate) base: Option<Environment>,
     /// The changes in order. `None` removes the variable.
     pub(crate) changes: Vec<(OsString, Option<OsString>)>,
 }
@@ -316,7 +318,29 @@ impl Command {
 
     /// Clears the child's environment, including the variables that were set before.
     pub fn env_clear(&mut self) -> &mut Self {
-        self.env = Env { clear: true, changes: Vec::new() };
+        self.env = Env { base: Some(Environment::empty()), changes: Vec::new() };
+        self
+    }
+
+    /// Sets the variables that the child starts with, in place of those of this process. Changes by
+    /// [`env`](Self::env) and [`env_remove`](Self::env_remove), earlier and later ones, apply to them.
+    ///
+    /// A start is cheaper than with a copy of the environment of this process if variables are changed:
+    /// see [`Environment`].
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Environment};
+    ///
+    /// let environment = Environment::empty().with("A", "1").with("B", "2");
+    /// let mut command = Command::new("/usr/bin/env");
+    /// command.environment(&environment).env("C", "3").env_remove("B");
+    /// assert_eq!(command.output()?.stdout, b"A=1\nC=3\n");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    pub fn environment(&mut self, environment: &Environment) -> &mut Self {
+        self.env.base = Some(environment.clone());
         self
     }
 
@@ -561,9 +585,9 @@ impl Command {
     }
 
     /// Returns whether the environment of this process is not inherited: see
-    /// [`env_clear`](Self::env_clear).
+    /// [`env_clear`](Self::env_clear) and [`environment`](Self::environment).
     pub fn get_env_clear(&self) -> bool {
-        self.env.clear
+        self.env.base.is_some()
     }
 
     /// Returns the working directory of the child, if it is not that of this process.

@@ -380,6 +380,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg), doc(auto_cfg(hide(no_global_oom_handling))))]
 
 mod backend;
+mod environment;
 mod command;
 mod backlog;
 mod chunk;
@@ -418,6 +419,7 @@ pub use crate::{
     child_pipes::{ChildStderr, ChildStdin, ChildStdout},
     chunk::Chunk,
     command::{Command, Descriptors, Group, Size, Stdio},
+    environment::Environment,
     error::{Error, ErrorKind, Operation, Result},
     event::{ChildId, Event, NextEvent, SpillFile, Stream},
     exit_status::{ExitInfo, ExitStatus, Outcome, ResourceUsage, ThreadTimes},

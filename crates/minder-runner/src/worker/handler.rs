@@ -132,7 +132,7 @@ impl JobHandler for RunWorker<'_> {
             }
         };
         let mut command = spawn_command(&invocation);
-        let mut running = RunningJob::new(task.number);
+        let mut running = Box::new(RunningJob::new(task.number));
         running.permit = permit;
         running.is_last_attempt = self.context.is_last_attempt(attempt);
         running.output.may_be_live = running.is_last_attempt

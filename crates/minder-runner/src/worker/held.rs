@@ -39,7 +39,7 @@ impl RunWorker<'_> {
         &mut self,
         attempt: Attempt,
         task: &Task,
-        mut running: RunningJob,
+        mut running: Box<RunningJob>,
         outcome: Outcome,
         cause: EndCause,
     ) {

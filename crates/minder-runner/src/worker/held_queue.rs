@@ -20,7 +20,7 @@ pub(crate) struct HeldFinish {
     pub(super) due: Instant,
     pub(super) attempt: Attempt,
     pub(super) task: Task,
-    pub(super) running: RunningJob,
+    pub(super) running: Box<RunningJob>,
     pub(super) outcome: Outcome,
     pub(super) cause: EndCause,
     pub(super) output: UnfinishedOutput,

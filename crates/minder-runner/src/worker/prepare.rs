@@ -191,13 +191,8 @@ impl RunWorker<'_> {
         values: &Job<'_>,
     ) -> Result<(), Refusal> {
         let control = &self.context.config.control;
-        command.descriptors(&self.context.environment.descriptors);
-        for (name, value) in &self.context.environment.variables {
-            command.env(name, value);
-        }
-        for (name, value) in &control.env {
-            command.env(name, value);
-        }
+        let environment = self.context.environment;
+        command.descriptors(&environment.descriptors).environment(&environment.variables);
         command.nice(control.nice);
         if let Some(slack) = control.timer_slack {
             command.timer_slack(slack);

@@ -10,7 +10,8 @@ use super::running_job::RunningJob;
 /// are running jobs.
 #[derive(Debug, Default)]
 pub(super) struct RunningJobs {
-    by_slot: Vec<Option<RunningJob>>,
+    /// Boxed: a job moves several times.
+    by_slot: Vec<Option<Box<RunningJob>>>,
     slot_of_job: HashMap<u64, u32>,
     /// Slots of jobs whose lines wait for the screen. The slot of a finished job is skipped when a
     /// set is used; the same applies to the two sets below.
@@ -23,7 +24,7 @@ pub(super) struct RunningJobs {
 
 impl RunningJobs {
     /// Adds a job that is about to start.
-    pub(super) fn insert(&mut self, slot: u32, job: RunningJob) {
+    pub(super) fn insert(&mut self, slot: u32, job: Box<RunningJob>) {
         let index = slot as usize;
         if self.by_slot.len() <= index {
             self.by_slot.resize_with(index + 1, || None);
@@ -33,7 +34,7 @@ impl RunningJobs {
     }
 
     /// Removes a job and returns it.
-    pub(super) fn remove(&mut self, slot: u32) -> Option<RunningJob> {
+    pub(super) fn remove(&mut self, slot: u32) -> Option<Box<RunningJob>> {
         let job = self.by_slot.get_mut(slot as usize)?.take()?;
         self.slot_of_job.remove(&job.number);
         Some(job)
@@ -41,7 +42,7 @@ impl RunningJobs {
 
     /// Returns the job in a slot.
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut RunningJob> {
-        self.by_slot.get_mut(slot as usize)?.as_mut()
+        self.by_slot.get_mut(slot as usize)?.as_deref_mut()
     }
 
     /// Returns the slot of a job.

@@ -8,8 +8,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::script::{self, SHELL};
+use super::variables::{VariableBlock, push_variable};
 use super::{SpawnError, SpawnStep};
-use crate::command::Command;
+use crate::command::{Command, Env};
+use crate::environment::Environment;
 
 /// The strings of one child. The memory is kept from one spawn to the next.
 #[derive(Default)]
@@ -19,12 +21,15 @@ pub(super) struct ExecArgs {
     args: usize,
     pointers: Vec<*const c_char>,
     own_environment: bool,
+    /// The variables that the last child started with, before its changes. Most runs start all children
+    /// with the same list.
+    variables: Option<VariableBlock>,
     /// The last look into PATH: most runs start one program many times.
     found: Option<CachedLookup>,
 }
 
-// SAFETY: the pointers lead into `bytes`, which moves with them and whose memory stays in place.
-// Each `build` rebuilds them, and only the owner reads them.
+// SAFETY: the pointers lead into `bytes` and `variables`, which move with them and whose memory stays in
+// place. Each `build` rebuilds them, and only the owner reads them.
 unsafe impl Send for ExecArgs {}
 
 impl std::fmt::Debug for ExecArgs {
@@ -59,11 +64,11 @@ impl ExecArgs {
             self.push(arg)?;
         }
         self.args = self.starts.len() - 1;
-        self.own_environment = command.env.clear || !command.env.changes.is_empty();
+        self.own_environment = command.env.base.is_some() || !command.env.changes.is_empty();
         if self.own_environment {
-            self.environment(command)?;
+            self.environment(&command.env)?;
         }
-        self.point();
+        self.point(&command.env);
         Ok(())
     }
 
@@ -122,37 +127,39 @@ impl ExecArgs {
         Ok(())
     }
 
-    fn environment(&mut self, command: &Command) -> Result<(), SpawnError> {
-        let mut variables: Vec<(OsString, OsString)> =
-            if command.env.clear { Vec::new() } else { std::env::vars_os().collect() };
-        for (key, value) in &command.env.changes {
-            variables.retain(|(known, _)| known != key);
-            variables.extend(value.clone().map(|value| (key.clone(), value)));
+    /// Adds the changed variables, and keeps the others as a block.
+    fn environment(&mut self, env: &Env) -> Result<(), SpawnError> {
+        match (&env.base, &self.variables) {
+            (Some(base), Some(block)) if block.is_of(base) => (),
+            (Some(base), _) => self.variables = Some(VariableBlock::new(base.clone())?),
+            (None, _) => self.variables = Some(VariableBlock::new(Environment::inherited())?),
         }
-        for (mut key, value) in variables {
-            if key.is_empty() || key.as_bytes()[1..].contains(&b'=') {
-                return Err(SpawnStep::Variable.failed(io::ErrorKind::InvalidInput));
+        for (at, (name, value)) in env.changes.iter().enumerate() {
+            let is_last = env.changes[at + 1..].iter().all(|(later, _)| later != name);
+            match value {
+                Some(value) if is_last => {
+                    self.starts.push(self.bytes.len());
+                    push_variable(&mut self.bytes, name, value)?;
+                }
+                _ => (),
             }
-            key.push("=");
-            key.push(value);
-            self.push(&key)?;
         }
         Ok(())
     }
 
     /// Turns the starts into pointers, once the strings no longer move.
-    fn point(&mut self) {
+    fn point(&mut self, env: &Env) {
         let base = self.bytes.as_ptr().cast::<c_char>();
+        let pointer = |start: &usize| base.wrapping_add(*start);
+        let (args, variables) = self.starts[1..].split_at(self.args);
         self.pointers.clear();
-        for (place, &start) in self.starts.iter().enumerate().skip(1) {
-            if place == self.args + 1 {
-                self.pointers.push(std::ptr::null());
-            }
-            self.pointers.push(base.wrapping_add(start));
-        }
+        self.pointers.extend(args.iter().map(pointer));
         self.pointers.push(std::ptr::null());
-        if self.own_environment && self.starts.len() == self.args + 1 {
-            // An empty environment: its own end mark follows that of the arguments.
+        if self.own_environment {
+            if let Some(block) = &self.variables {
+                block.point(&mut self.pointers, &env.changes);
+            }
+            self.pointers.extend(variables.iter().map(pointer));
             self.pointers.push(std::ptr::null());
         }
     }

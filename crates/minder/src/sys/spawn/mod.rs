@@ -10,6 +10,8 @@ mod types;
 #[cfg(unix)]
 mod script;
 #[cfg(unix)]
+mod variables;
+#[cfg(unix)]
 mod exec_args;
 #[cfg(unix)]
 mod request;

@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use super::search;
 use super::working_dir::short;
 use crate::command::{Command, Env};
+use crate::environment::Environment;
 use crate::sys::spawn::cmd_quote::{self, NotRepresentable};
 use crate::sys::spawn::quote::{self, Unquotable};
 use crate::sys::spawn::{SpawnError, SpawnStep};
@@ -133,18 +134,20 @@ fn shown(arg: &OsStr) -> String {
 /// Returns the block for a changed environment, or `None` if the child inherits the environment
 /// unchanged.
 fn environment(env: &Env) -> Result<Option<Vec<u16>>, SpawnError> {
-    if !env.clear && env.changes.is_empty() {
+    if env.base.is_none() && env.changes.is_empty() {
         return Ok(None);
     }
     let wide = |text: &OsStr| text.encode_wide().collect::<Vec<_>>();
-    let inherited = (!env.clear).then(std::env::vars_os).into_iter().flatten();
-    let inherited = inherited.map(|(key, value)| (wide(&key), Some(wide(&value))));
+    let base = env.base.clone().unwrap_or_else(Environment::inherited);
+    let inherited = base.variables.iter().map(|(key, value)| (wide(key), Some(wide(value))));
     let changes = env.changes.iter().map(|(key, value)| (wide(key), value.as_deref().map(wide)));
     match quote::environment(inherited.chain(changes)) {
         Some(block) => Ok(Some(block)),
         None => {
             let nul = |text: &OsStr| text.encode_wide().any(|unit| unit == 0);
-            let holds = env.changes.iter().any(|(key, value)| nul(key) || value.as_deref().is_some_and(nul));
+            let changed =
+                env.changes.iter().any(|(key, value)| nul(key) || value.as_deref().is_some_and(nul));
+            let holds = changed || base.variables.iter().any(|(key, value)| nul(key) || nul(value));
             let step = if holds { SpawnStep::Arguments } else { SpawnStep::Variable };
             Err(step.failed(io::ErrorKind::InvalidInput))
         }

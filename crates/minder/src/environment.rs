@@ -1,0 +1,64 @@
+//! Environment variables that many commands share: plain data.
+
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+/// A list of environment variables that many commands share.
+///
+/// A child with changed variables needs a list of all its variables. By default each start copies the
+/// environment of this process for that. A command with
+/// [`environment`](crate::Command::environment) uses the list made here instead, so that a start copies
+/// only the variables that [`env`](crate::Command::env) changes. A clone shares the list.
+///
+/// The list is a copy: later changes of the environment of this process have no effect on it.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{Command, Environment};
+///
+/// let shared = Environment::inherited().with("LANG", "C").without("TMPDIR");
+/// let nothing = Environment::empty(); // for a child without variables
+/// # let _ = nothing;
+/// for number in ["1", "2"] {
+///     let mut command = Command::new("/bin/sh");
+///     command.args(["-c", "echo $LANG $NUMBER"]).environment(&shared).env("NUMBER", number);
+///     assert_eq!(command.output()?.stdout, format!("C {number}\n").as_bytes());
+/// }
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Environment {
+    pub(crate) variables: Arc<Vec<(OsString, OsString)>>,
+}
+
+impl Environment {
+    /// Copies the variables of this process.
+    pub fn inherited() -> Self {
+        Self { variables: Arc::new(std::env::vars_os().collect()) }
+    }
+
+    /// Returns a list without variables.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Sets a variable, in place of one with the same name.
+    ///
+    /// A name that is empty or contains `=`, and a name or value with a zero byte, fails each start.
+    pub fn with(self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        let mut changed = self.without(&name);
+        Arc::make_mut(&mut changed.variables).push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        changed
+    }
+
+    /// Removes a variable.
+    ///
+    /// - Windows: only one that is spelt in the same case. A start with two variables that differ in
+    ///   case only uses the later one.
+    pub fn without(mut self, name: impl AsRef<OsStr>) -> Self {
+        Arc::make_mut(&mut self.variables).retain(|(known, _)| known != name.as_ref());
+        self
+    }
+}
