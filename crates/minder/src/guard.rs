@@ -227,8 +227,8 @@ impl ProcessGuard {
     /// On Linux it forks twice and returns in the runner: another process than the caller, with another
     /// pid. From then on the relayed signals are blocked, except those that the process was started to
     /// ignore (`nohup`, `sh -c 'program … &'`), which stay ignored. `SIGCHLD` gets its default action.
-    /// `SIGXFSZ` is ignored, so that a write beyond `ulimit -f` is an error; children get its default
-    /// action.
+    /// `SIGXFSZ` and `SIGPIPE` get a handler that does nothing, so that a write beyond `ulimit -f` or to a
+    /// closed pipe is an error; children get the default action.
     ///
     /// If the program returns from `main` instead of calling [`ProcessGuard::exit`], its exit status is
     /// kept, but the tree is killed.

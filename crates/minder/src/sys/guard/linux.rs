@@ -91,7 +91,7 @@ impl Guard {
             return Err(io::Error::other("the guard must be entered before any thread is started"));
         }
         mask::restore_sigchld();
-        mask::ignore_file_size_signal();
+        mask::handle_write_signals();
         let relayed = Mask::relayed();
         // Children start with an empty mask in any case, so the previous mask need not be kept.
         relayed.block()?;

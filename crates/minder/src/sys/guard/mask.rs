@@ -131,23 +131,31 @@ pub(super) fn restore_sigchld() {
     }
 }
 
-/// Whether `SIGXFSZ` terminated this process before [`ignore_file_size_signal`] was called. Children get
-/// the default action back.
-static SIGXFSZ_WAS_DEFAULT: AtomicBool = AtomicBool::new(false);
+/// Whether [`handle_write_signals`] has given `SIGPIPE` a handler.
+static SIGPIPE_HAS_HANDLER: AtomicBool = AtomicBool::new(false);
 
-/// Ignores `SIGXFSZ`, so that a write beyond the limit of a file's size (`ulimit -f`) fails, as on a full
-/// disk, instead of terminating the process.
-pub(super) fn ignore_file_size_signal() {
-    if !ignored(libc::SIGXFSZ) && set_disposition(libc::SIGXFSZ, libc::SIG_IGN).is_ok() {
-        SIGXFSZ_WAS_DEFAULT.store(true, Ordering::Relaxed);
+/// Installs a handler that does nothing for the signals of a failed write: `SIGPIPE`, which Rust's runtime
+/// ignores, and `SIGXFSZ` (`ulimit -f`), unless the parent of this process ignores it. The write returns
+/// its error.
+///
+/// A handler is better than ignoring them: `execve` resets handlers and keeps ignored signals ignored
+/// (signal(7)), so that a start would have to reset them in each child.
+pub(super) fn handle_write_signals() {
+    extern "C" fn nothing(_signal: c_int) {}
+    let handler = nothing as extern "C" fn(c_int) as libc::sighandler_t;
+    if ignored(libc::SIGPIPE) && set_disposition(libc::SIGPIPE, handler).is_ok() {
+        SIGPIPE_HAS_HANDLER.store(true, Ordering::Relaxed);
+    }
+    if !ignored(libc::SIGXFSZ) {
+        // Fails only for numbers that are not signals.
+        let _ = set_disposition(libc::SIGXFSZ, handler);
     }
 }
 
-/// Returns the signals that this process ignores and its children do not: Rust's runtime ignores
+/// Returns the signal that this process ignores and its children do not: Rust's runtime ignores
 /// SIGPIPE in the host.
-pub(in crate::sys) fn ignored_by_us() -> impl Iterator<Item = c_int> {
-    let file_size = SIGXFSZ_WAS_DEFAULT.load(Ordering::Relaxed).then_some(libc::SIGXFSZ);
-    std::iter::once(libc::SIGPIPE).chain(file_size)
+pub(in crate::sys) fn ignored_by_us() -> Option<c_int> {
+    (!SIGPIPE_HAS_HANDLER.load(Ordering::Relaxed)).then_some(libc::SIGPIPE)
 }
 
 /// Resets a signal to its default action.

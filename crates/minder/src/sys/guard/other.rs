@@ -40,7 +40,7 @@ impl Guard {
         // The handler borrows it for as long as the process lives.
         std::mem::forget(relay);
         mask::restore_sigchld();
-        mask::ignore_file_size_signal();
+        mask::handle_write_signals();
         for number in Mask::relayed().numbers() {
             mask::handle(number, relay_signal)?;
         }

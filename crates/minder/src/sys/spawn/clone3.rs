@@ -580,7 +580,7 @@ fn linger(time: Duration) {
 fn restore(context: &ChildArgs<'_>) -> Result<(), i32> {
     // Rust's runtime ignores SIGPIPE, and execve keeps ignored signals ignored: `yes | head` would not
     // end.
-    for signal in ignored_by_us() {
+    if let Some(signal) = ignored_by_us() {
         // SAFETY: SIG_DFL for a signal that exists. The child has its own table of handlers, without
         // CLONE_SIGHAND.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
