@@ -64,10 +64,25 @@ impl Reactor {
         Ok(())
     }
 
+    pub(crate) fn modify(&self, source: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        self.backend.modify(source.as_fd(), token, interest)
+    }
+
     pub(crate) fn delete(&self, source: impl AsFd) -> io::Result<()> {
         self.backend.delete(source.as_fd())?;
-        self.capacity.set(self.capacity.get().map(|left| left + 1));
+        self.count_deleted();
         Ok(())
+    }
+
+    /// See [`WaitBackend::delete_reported`].
+    pub(crate) fn delete_reported(&self, source: impl AsFd) -> io::Result<()> {
+        self.backend.delete_reported(source.as_fd())?;
+        self.count_deleted();
+        Ok(())
+    }
+
+    fn count_deleted(&self) {
+        self.capacity.set(self.capacity.get().map(|left| left + 1));
     }
 
     /// Reports the exit of a child that has no descriptor.

@@ -15,6 +15,9 @@ use crate::sys::reactor::Reactor;
 use crate::sys::time::timespec;
 use crate::sys::wait::{Report, Source};
 
+/// An exit is reported once: a pidfd stays readable.
+const ONCE: Interest = Interest::READABLE.oneshot();
+
 /// A child of ours. It is never waited for by any other way than this one.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -60,7 +63,7 @@ impl Process {
     /// descriptors looks at the number.
     pub(crate) fn watch(&mut self, reactor: &mut Reactor, token: u64) -> io::Result<()> {
         let by_descriptor = match &self.pidfd {
-            Some(pidfd) => match reactor.add(pidfd, token, Interest::READABLE) {
+            Some(pidfd) => match reactor.add(pidfd, token, ONCE) {
                 Err(error) if is_registration_limit(&error) => false,
                 added => added.map(|()| true)?,
             },
@@ -77,11 +80,20 @@ impl Process {
     pub(crate) fn progress(
         &mut self,
         reactor: &mut Reactor,
-        _report: &Report,
+        report: &Report,
     ) -> io::Result<Option<ExitInfo>> {
         let exit = self.peek()?;
-        if exit.is_some() {
-            self.unwatch(reactor)?;
+        match (self.watched, &self.pidfd) {
+            (Some(Watched::Descriptor), Some(pidfd)) if exit.is_none() => {
+                reactor.modify(pidfd, report.token, ONCE)?;
+            }
+            // A copy of the descriptor that a starting sibling may hold is not reported again.
+            (Some(Watched::Descriptor), Some(pidfd)) => {
+                self.watched = None;
+                reactor.delete_reported(pidfd)?;
+            }
+            _ if exit.is_some() => self.unwatch(reactor)?,
+            _ => (),
         }
         Ok(exit)
     }

@@ -88,6 +88,12 @@ impl WaitBackend for Epoll {
         Ok(epoll::delete(&self.epoll, source)?)
     }
 
+    /// The kernel reports a one-shot source no more, and forgets it when the last copy of its descriptor
+    /// is closed (epoll(7)).
+    fn delete_reported(&self, _source: BorrowedFd<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
         let before = ready.len();
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS_MAX];

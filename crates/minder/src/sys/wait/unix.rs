@@ -32,6 +32,11 @@ pub(crate) trait WaitBackend: Debug + Send + Sync {
     fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()>;
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()>;
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()>;
+    /// Deletes a one-shot source that was reported and is not armed again. The caller closes its
+    /// descriptor next, so a backend may leave the rest to that.
+    fn delete_reported(&self, source: BorrowedFd<'_>) -> io::Result<()> {
+        self.delete(source)
+    }
     /// Watches the exit of a process by its pid, where the kernel supports it. The exit is reported
     /// as readable until it is deleted.
     fn add_process(&self, _pid: u32, _token: u64, _interest: Interest) -> io::Result<()> {
