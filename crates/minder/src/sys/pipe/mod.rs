@@ -10,6 +10,8 @@ mod sigpipe;
 mod terminal;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod splice;
+#[cfg(target_os = "linux")]
+mod read_now;
 #[cfg(windows)]
 mod windows;
 

@@ -21,18 +21,32 @@ use crate::sys::wait::Report;
 pub(crate) struct Reader {
     fd: OwnedFd,
     armed: bool,
+    /// Whether each read has to ask the kernel not to wait, because the descriptor blocks.
+    reads_now: bool,
     /// Whether this is a terminal that no process had open at the last read.
     is_hung_up: bool,
 }
 
 impl Reader {
-    /// Takes the reading end. For a set it is non-blocking: a starting sibling may hold a copy of the
-    /// other end, and a pipe that was readable at the report may be empty when it is read.
+    /// Takes the reading end of a pipe. For a set, reads do not wait: a starting sibling may hold a copy
+    /// of the other end, and a pipe that was readable at the report may be empty when it is read.
     pub(crate) fn new(fd: OwnedFd, nonblocking: bool) -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        let reads_now = nonblocking && super::read_now::may_work();
+        #[cfg(not(target_os = "linux"))]
+        let reads_now = false;
+        if nonblocking && !reads_now {
+            rustix::io::ioctl_fionbio(&fd, true)?;
+        }
+        Ok(Self { fd, armed: false, reads_now, is_hung_up: false })
+    }
+
+    /// Takes our side of a terminal. For a set it is non-blocking.
+    pub(crate) fn of_terminal(fd: OwnedFd, nonblocking: bool) -> io::Result<Self> {
         if nonblocking {
             rustix::io::ioctl_fionbio(&fd, true)?;
         }
-        Ok(Self { fd, armed: false, is_hung_up: false })
+        Ok(Self { fd, armed: false, reads_now: false, is_hung_up: false })
     }
 
     /// Returns whether this is a terminal that no process has open any more.
@@ -70,7 +84,7 @@ impl Reader {
     /// Reads the available bytes, without a report.
     pub(crate) fn drain(&mut self, buffer: &mut Vec<u8>) -> io::Result<ReadOutcome> {
         loop {
-            return match rustix::io::read(&self.fd, rustix::buffer::spare_capacity(buffer)) {
+            return match self.read_once(buffer) {
                 Ok(0) => Ok(ReadOutcome::Eof),
                 Ok(count) => Ok(ReadOutcome::Data(count)),
                 Err(Errno::AGAIN) => Ok(ReadOutcome::WouldBlock),
@@ -83,6 +97,20 @@ impl Reader {
                 Err(error) => Err(error.into()),
             };
         }
+    }
+
+    fn read_once(&mut self, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
+        #[cfg(target_os = "linux")]
+        if self.reads_now {
+            match super::read_now::read_now(&self.fd, buffer) {
+                Err(Errno::OPNOTSUPP) => {
+                    rustix::io::ioctl_fionbio(&self.fd, true)?;
+                    self.reads_now = false;
+                }
+                result => return result,
+            }
+        }
+        rustix::io::read(&self.fd, rustix::buffer::spare_capacity(buffer))
     }
 
     /// Returns whether bytes can pass on to `to` without a copy.

@@ -257,7 +257,7 @@ impl Streams {
     fn terminal(terminal: Terminal, nonblocking: bool) -> io::Result<Self> {
         let child = Arc::new(terminal.child);
         let writer = Writer::new(terminal.host.try_clone()?, nonblocking)?;
-        let reader = Reader::new(terminal.host, nonblocking)?;
+        let reader = Reader::of_terminal(terminal.host, nonblocking)?;
         let theirs = [0; 3].map(|_| Some(Source::Shared(Arc::clone(&child))));
         Ok(Self { theirs, ours: (Some(writer), Some(reader), None) })
     }
