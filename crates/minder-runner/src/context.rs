@@ -20,6 +20,7 @@ use crate::job_environment::JobEnvironment;
 use crate::job_table::{JobEntry, JobTable};
 use crate::observer::Observer;
 use crate::output::sequencer::OutputSequencer;
+use crate::own_peak::OwnPeak;
 use crate::queue::{JobQueue, Task};
 use crate::recorder::RunRecorder;
 use crate::report::RunEnd;
@@ -66,6 +67,8 @@ pub(crate) struct RunStatus {
     first_failure: AtomicU8,
     /// The highest status of xargs of all jobs that failed or could not be started.
     xargs_status: AtomicU8,
+    /// Decides which maximum resident set is recorded.
+    pub(crate) own_peak: OwnPeak,
     /// Set when a signal ends the run, or when all guardians have died. The guard's thread sets it
     /// as well.
     shutdown: Arc<AtomicBool>,

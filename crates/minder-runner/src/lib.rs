@@ -34,6 +34,7 @@ mod output;
 mod earlier_output;
 mod recorder;
 mod commit;
+mod own_peak;
 mod context;
 mod worker;
 mod main_loop;

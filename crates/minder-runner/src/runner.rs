@@ -64,6 +64,10 @@ const READ_DELAY: Duration = Duration::from_millis(2);
 /// How much the delays before retries differ, so that jobs that failed together do not run again
 /// together.
 const RETRY_JITTER: f64 = 0.5;
+/// Of how many short jobs each worker thread reads the times of the main thread in a second. `minder
+/// advise` needs a sample only, and reading those of every job takes a quarter of what a minimal job
+/// costs (measured).
+const THREAD_TIMES_PER_SECOND: u32 = 20;
 /// How often the worker threads look for stopped jobs, if there is a terminal to stop for.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -398,5 +402,6 @@ fn set_config(
         .read_delay(READ_DELAY)
         .backend(config.backend)
         .thread_times(recorder.is_kept())
+        .thread_times_per_second(Some(THREAD_TIMES_PER_SECOND))
         .stop_poll_interval(stop_poll)
 }

@@ -17,6 +17,7 @@ mod slab;
 mod timers;
 mod suspension;
 mod pace;
+mod thread_times;
 mod read_turns;
 mod spill;
 mod stream;

@@ -1,6 +1,7 @@
 //! What the record of a run keeps and what not, and joblogs: ours and GNU parallel's.
 
 mod joblog;
+mod measured;
 
 use std::fs;
 #[cfg(unix)]

@@ -50,8 +50,9 @@ impl JobTimes {
             End::Own
         };
         let known = |time: Option<f64>| time.filter(|time| time.is_finite() && *time >= 0.0);
-        // Where the system does not tell what a child used, the size is zero as well.
-        let tells_cpu = ended.rss.is_some_and(|rss| rss > 0);
+        // Where the system does not tell what a child used, the size is zero as well. A job that needed
+        // less memory than minder has no size.
+        let tells_cpu = ended.rss != Some(0);
         let cpu = if tells_cpu { known(ended.user).zip(known(ended.system)) } else { None };
         let compact = |time: Option<f64>| known(time).map_or(f32::NAN, |time| time as f32);
         Self {

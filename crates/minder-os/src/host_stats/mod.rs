@@ -84,6 +84,16 @@ pub fn own_peak_memory() -> io::Result<u64> {
     system::own_peak_memory()
 }
 
+/// Returns a bound of [`own_peak_memory`], in bytes, by one system call: `ru_maxrss` (getrusage(2)).
+///
+/// - Linux only; elsewhere `Unsupported`.
+///
+/// # Errors
+/// `Unsupported`, or the error of the operating system.
+pub fn own_peak_memory_bound() -> io::Result<u64> {
+    system::own_peak_memory_bound()
+}
+
 /// Returns the number of pages swapped since the machine started.
 ///
 /// - Linux only; elsewhere `Unsupported`.

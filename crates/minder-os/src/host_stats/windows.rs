@@ -39,6 +39,10 @@ pub(super) fn own_peak_memory() -> io::Result<u64> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+pub(super) fn own_peak_memory_bound() -> io::Result<u64> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 pub(super) fn swap_counters() -> io::Result<SwapCounters> {
     Err(io::ErrorKind::Unsupported.into())
 }

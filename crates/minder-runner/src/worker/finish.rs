@@ -357,6 +357,7 @@ impl RunWorker<'_> {
         cause: EndCause,
     ) -> JobFinished {
         let mut event = running.finished_event(self.args(task), outcome.exit, Vec::new());
+        event.rss = event.rss.and_then(|rss| self.context.status.own_peak.of_job(rss));
         event.leaked = outcome.leaked;
         event.timed_out = matches!(cause, EndCause::TimedOut(_)) && !event.succeeded();
         event.attempts = Some(attempt.attempt).filter(|attempt| *attempt > 1);

@@ -42,6 +42,8 @@ pub(super) struct ChildState {
     pub(super) quota: Arc<MemoryQuota>,
     pub(super) options: SpawnOptions,
     pub(super) phase: Phase,
+    /// When its process started, if that decides whether its thread times are read.
+    pub(super) started_at: Option<Instant>,
     /// When the last bytes were read after the exit, or the exit itself: see `exit.rs`.
     pub(super) last_activity: Option<Instant>,
     /// The kill of its tree that is under way. Boxed, because few children are killed.
@@ -75,6 +77,7 @@ impl ChildState {
             quota,
             options,
             phase: Phase::Running,
+            started_at: None,
             last_activity: None,
             termination: None,
             suspension: Suspension::default(),

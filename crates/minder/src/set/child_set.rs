@@ -10,6 +10,7 @@ use super::read_turns::ReadTurns;
 use super::restart_policy::RestartState;
 use super::slab::{Endpoint, Slab};
 use super::stream::StreamIo;
+use super::thread_times::ThreadTimeReads;
 use super::timers::{DeferredRead, INTERVAL_MIN, TimerKind, Timers};
 use crate::backend::Backend;
 use crate::chunk::{MemoryBudget, MemoryQuota};
@@ -92,6 +93,8 @@ pub struct ChildSet {
     /// Killed children that could not be watched and have not exited yet.
     abandoned: Vec<Process>,
     pub(super) read_turns: ReadTurns,
+    /// Decides which thread times are read, if not all are.
+    pub(super) thread_time_reads: Option<ThreadTimeReads>,
     /// The reports of a wait. Kept for its memory.
     pub(super) reports: Vec<crate::sys::wait::Report>,
     /// Whether the caller watches the descriptor of [`poll_handle`](Self::poll_handle).
@@ -134,6 +137,7 @@ impl ChildSet {
             MemoryBudget::new(config.max_buffered_bytes, config.read_buffer_bytes, Box::new(on_room));
         let timers = Timers::new(config.stop_poll_interval);
         let read_turns = ReadTurns::new(config.backlog.clone(), config.min_readers);
+        let rate = if config.thread_times { config.thread_times_per_second } else { None };
         let io = StreamIo {
             reactor,
             buffer: Vec::with_capacity(config.read_buffer_bytes),
@@ -154,6 +158,7 @@ impl ChildSet {
             deferred_reads: Vec::new(),
             abandoned: Vec::new(),
             read_turns,
+            thread_time_reads: rate.map(ThreadTimeReads::at_rate),
             reports: Vec::new(),
             is_watched: false,
         })
@@ -600,6 +605,7 @@ impl ChildSet {
         let key = self.children.key(id, Endpoint::Process);
         let Some(child) = self.children.get_mut(id) else { return Ok(()) };
         child.process.watch(&mut self.io.reactor, key)?;
+        child.started_at = self.thread_time_reads.is_some().then(Instant::now);
         let delay = self.io.config.read_delay;
         if delay.is_zero() {
             return self.register_streams(id, INTERVAL_MIN);

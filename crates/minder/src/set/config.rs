@@ -35,6 +35,7 @@ use crate::{Error, ErrorKind, Operation, Result};
 ///     .leak_timeout(None) // daemons that hold an output open are waited for
 ///     .stop_poll_interval(Some(Duration::from_secs(1)))
 ///     .thread_times(true) // how long children waited for a processor
+///     .thread_times_per_second(Some(100)) // a sample of the short ones
 ///     .spill_dir(std::env::temp_dir())
 ///     .spill_prefix(Some("build-".to_string()));
 /// assert!(ChildSet::new(config)?.is_empty());
@@ -55,6 +56,7 @@ pub struct ChildSetConfig {
     pub(crate) backlog: Option<Arc<Backlog>>,
     pub(crate) min_readers: usize,
     pub(crate) thread_times: bool,
+    pub(crate) thread_times_per_second: Option<u32>,
     pub(crate) backend: Option<Backend>,
     pub(crate) guardian: Option<Guardian>,
     /// Whether the set starts one child in its life.
@@ -78,6 +80,7 @@ impl Default for ChildSetConfig {
             backlog: None,
             min_readers: 1,
             thread_times: false,
+            thread_times_per_second: None,
             backend: None,
             guardian: None,
             starts_one: false,
@@ -188,6 +191,16 @@ impl ChildSetConfig {
     /// the exit of each child, which takes an open, a read and a close. Default: no.
     pub fn thread_times(mut self, yes: bool) -> Self {
         self.thread_times = yes;
+        self
+    }
+
+    /// Limits how many children a second the thread times are read of, among those that ran for less than
+    /// 10 ms. Children that ran longer are always read. Zero reads only those. Default: `None`, all.
+    ///
+    /// A read costs about 40 us of processor time in the kernel and here, which is a third of what a
+    /// minimal child costs (measured on Linux 6.18).
+    pub fn thread_times_per_second(mut self, count: Option<u32>) -> Self {
+        self.thread_times_per_second = count;
         self
     }
 

@@ -147,7 +147,11 @@ impl ChildSet {
         match child.on_process_report(&mut self.io.reactor, report)? {
             ProcessStep::Alive => Ok(()),
             ProcessStep::Exited => {
-                if self.io.config.thread_times {
+                let is_read = match (&mut self.thread_time_reads, child.started_at) {
+                    (Some(reads), Some(started)) => reads.is_due(started, Instant::now()),
+                    _ => self.io.config.thread_times,
+                };
+                if is_read {
                     child.read_thread_times();
                 }
                 self.on_exit(id)
