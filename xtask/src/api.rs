@@ -115,7 +115,7 @@ fn json(rustdoc: &mut Command, dir: &Path, file: &str, compiler: &str) -> Result
         let cure = cure().unwrap_or_else(|| "cure: the crate `public-api` that reads it".to_string());
         return Ok(Err(format!("{compiler} writes JSON in {found}, and format {FORMAT} is read; {cure}")));
     }
-    // With the features of the workspace: the step `build` has built all that it needs.
+    // With the features of the workspace: the step `test` has built all that it needs.
     run::run(run::cargo().args(["build", "--quiet", "--workspace", "--bin", LISTER]))?;
     Ok(Ok(json))
 }

@@ -1,18 +1,26 @@
 //! `cargo xtask bare`: both commands of the README on a pristine Debian that has a Rust toolchain
-//! and nothing else.
+//! and nothing else. With `--all` it is the whole of CI.
 //!
-//! debootstrap installs the system in a directory below `target`; both commands run there after a
+//! debootstrap installs the system in a directory below `target`; the commands run there after a
 //! chroot, in mount and PID namespaces. Mounts and processes end with the namespaces, so none of them
 //! remains, even if this program is killed. The release of Debian, its mirror and the settings of the
 //! network are those of this machine: the tree names none of them.
+//!
+//! The results stay in `target/bare`: `results.log` has a line for each machine, and the other files have
+//! what was printed on the last one.
 
 mod host;
+mod toolchain;
+mod results;
 
+use crate::test::report::Report;
 use crate::{install, run, tree};
 use anyhow::{Context, Result, bail};
+use results::Part;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::time::Instant;
+use toolchain::Toolchain;
 
 /// What a Rust toolchain itself needs: a linker with the C library to link to. git and the
 /// certificates are for the clone.
@@ -28,24 +36,37 @@ const TOOLS: [install::Program; 2] = [
 const FIRST: &str = "cargo run --release -- run 'wc -c {}' ::: LICENSE-APACHE LICENSE-MIT";
 const SECOND: &str = "cargo xtask test";
 const RUN: &str = "run";
+/// What CI runs after both.
+const REST: &str = "cargo xtask test --rest";
+
+/// The exit status if this machine cannot make another one.
+const NO_MACHINE: u8 = 3;
 
 /// Paths inside.
-const TOOLCHAIN: &str = "opt/rust";
 const CLONE: &str = "root/minder";
 const BUNDLE: &str = "root/minder.bundle";
 
-/// Mounts what a machine has and enters the directory `$1`, with the toolchain `$2`. The shell inside
-/// stays as process 1 and reaps orphans, as an init does.
+/// Mounts what a machine has and enters the directory `$1`, with the toolchain `$2` at `$3`. What is
+/// written there goes to the machine, if the file system of `$1` can keep it; otherwise nothing is
+/// written. The shell inside stays as process 1 and reaps orphans, as an init does.
 const ENTER: &str = r#"set -e
 mount --rbind /dev "$1/dev"
 mount --rbind /sys "$1/sys"
 mount -t proc proc "$1/proc"
-mount --bind "$2" "$1/opt/rust"
-mount -o remount,bind,ro "$1/opt/rust"
+mkdir -p "$1/opt/written" "$1/opt/work"
+layers="lowerdir=$2,upperdir=$1/opt/written,workdir=$1/opt/work"
+if ! mount -t overlay overlay -o "$layers" "$1/$3" 2>/dev/null; then
+    mount --bind "$2" "$1/$3"
+    mount -o remount,bind,ro "$1/$3"
+fi
 root=$1
-shift 2
+shift 3
 exec chroot "$root" "$@"
 "#;
+
+/// Does in the directory `$1` what [`ENTER`] and debootstrap do there.
+const TRY: &str = r#"mkdir -p "$1" && mount --bind "$1" "$1" && mount -t proc proc "$1" && umount "$1" &&
+mknod "$1/null" c 1 3 && : >"$1/null" && chroot / true"#;
 
 /// Runs `cargo xtask bare …` as a child that the kernel kills with this shell, and removes `$1`
 /// afterwards, also after Ctrl-C.
@@ -58,6 +79,9 @@ if [ -z "$MINDER_BARE_KEEP" ]; then rm -rf --one-file-system "$root" || rm -rf -
 exit $status
 "#;
 
+/// How a skipped check names a package.
+const INSTALLABLE: &str = "apt-get install";
+
 /// Set in the environment of the child that does the work.
 const SUPERVISED: &str = "MINDER_BARE_SUPERVISED";
 const KEEP: &str = "MINDER_BARE_KEEP";
@@ -67,6 +91,8 @@ const KEEP: &str = "MINDER_BARE_KEEP";
 struct Asked {
     keep: bool,
     again: bool,
+    /// Everything that CI runs.
+    all: bool,
     /// Steps of `cargo xtask test`, or `run`.
     only: Vec<String>,
 }
@@ -78,6 +104,7 @@ impl Asked {
         while let Some(word) = words.next() {
             match (word.as_str(), word.strip_prefix("--only=")) {
                 ("--keep", _) => asked.keep = true,
+                ("--all", _) => asked.all = true,
                 ("--again", _) => {
                     asked.again = true;
                     asked.keep = true;
@@ -106,25 +133,24 @@ impl Asked {
             let only: String = steps.iter().map(|name| format!(" --only {name}")).collect();
             commands.push(("second command", format!("{SECOND}{only}")));
         }
+        if self.all && self.only.is_empty() {
+            commands.push(("rest", REST.to_owned()));
+        }
         commands
     }
 }
 
-/// `cargo xtask bare [--keep] [--again] [--only run|STEP]...`
-pub(crate) fn main(words: &[String]) -> Result<()> {
+/// `cargo xtask bare [--all] [--keep] [--again] [--only run|STEP]...`
+pub(crate) fn main(words: &[String]) -> Result<ExitCode> {
     let asked = Asked::parse(words)?;
-    let root = tree::target_dir().join("bare");
+    let home = tree::target_dir().join("bare");
+    let root = home.join("machine");
     if std::env::var_os(SUPERVISED).is_some() {
         return work(&asked, &root);
     }
-    if !cfg!(target_os = "linux") {
-        bail!("cannot make a bare machine: this needs the namespaces of Linux");
-    }
-    if !install::is_root() {
-        bail!("cannot make a bare machine: chroot and mount need root (run it as root)");
-    }
-    if let Err(missing) = install::programs(&TOOLS) {
-        bail!("cannot make a bare machine: {missing}");
+    std::fs::create_dir_all(&home)?;
+    if let Err(why) = obstacle(&home) {
+        return Ok(refuse(&why));
     }
     let mut supervise = Command::new("sh");
     supervise
@@ -135,55 +161,106 @@ pub(crate) fn main(words: &[String]) -> Result<()> {
         .args(words);
     supervise.env(SUPERVISED, "1").env(KEEP, if asked.keep { "1" } else { "" });
     // The child has printed what went wrong.
-    if !supervise.status().context("cannot run `sh`")?.success() {
-        bail!("the commands failed on the bare machine");
+    let status = supervise.status().context("cannot run `sh`")?;
+    Ok(ExitCode::from(status.code().and_then(|code| code.try_into().ok()).unwrap_or(1)))
+}
+
+/// Returns an error if this machine cannot make another one.
+fn obstacle(home: &Path) -> Result<()> {
+    if !cfg!(target_os = "linux") {
+        bail!("this needs the namespaces of Linux");
+    }
+    if !install::is_root() {
+        bail!("chroot and mount need root (run it as root)");
+    }
+    host::source()?;
+    Toolchain::find()?;
+    if let Err(missing) = install::programs(&TOOLS) {
+        bail!("{missing}");
+    }
+    let trial = home.join("trial");
+    let tried = run::read(apart().args(["sh", "-c", TRY, "bare"]).arg(&trial));
+    let _ = std::fs::remove_dir_all(&trial);
+    if let Err(why) = tried {
+        // The command is as long as a page.
+        let why = format!("{why:#}");
+        bail!("mount, mknod or chroot fails: {}", why.lines().last().unwrap_or_default());
     }
     Ok(())
 }
 
+fn refuse(why: &anyhow::Error) -> ExitCode {
+    let why = format!("{why:#}").replace('\n', "; ");
+    eprintln!("xtask: cannot make a bare machine: {why}");
+    ExitCode::from(NO_MACHINE)
+}
+
 /// Makes the machine, runs the commands, and prints the cost of each part.
-fn work(asked: &Asked, root: &Path) -> Result<()> {
-    let mut machine = Machine { root: root.to_owned(), toolchain: host::toolchain()?, parts: Vec::new() };
-    let done = machine.make_and_run(asked);
-    machine.report();
-    done
+fn work(asked: &Asked, root: &Path) -> Result<ExitCode> {
+    let mut machine = Machine {
+        root: root.to_owned(),
+        toolchain: Toolchain::find()?,
+        parts: Vec::new(),
+        report: Report::default(),
+    };
+    if let Err(why) = machine.make(asked) {
+        return Ok(refuse(&why));
+    }
+    let done = machine.run_commands(asked);
+    print!("\n{}", results::table(&machine.parts));
+    let line = results::line(done.is_ok(), &machine.parts)?;
+    results::append(&machine.log("results"), &line)?;
+    if done.is_ok() && !machine.report.steps.is_empty() {
+        print!("{}\n{}", machine.report.shown(), machine.report.skipped());
+    }
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// A Debian in a directory.
 struct Machine {
     root: PathBuf,
-    toolchain: PathBuf,
+    toolchain: Toolchain,
     parts: Vec<Part>,
-}
-
-/// One part of the work, and its cost.
-struct Part {
-    name: String,
-    seconds: f64,
-    /// Bytes on disk that it added, negative if it removed some.
-    bytes: i64,
+    /// What the commands printed at their ends.
+    report: Report,
 }
 
 impl Machine {
-    fn make_and_run(&mut self, asked: &Asked) -> Result<()> {
+    fn make(&mut self, asked: &Asked) -> Result<()> {
         if asked.again && self.root.join(CLONE).exists() {
             println!("bare: uses the machine that --keep left; it is no longer pristine");
-        } else {
-            self.part("Debian", Self::debootstrap)?;
+            return Ok(());
         }
-        self.part("clone", Self::clone_head)?;
-        for (name, line) in asked.commands() {
-            self.part(name, |machine| {
-                println!("\nbare: $ {line}");
-                machine
-                    .run(&format!("cd /{CLONE} && {line}"))
-                    .with_context(|| format!("`{line}` failed on a bare machine"))
-            })?;
-        }
-        Ok(())
+        self.part("Debian", Self::debootstrap)
     }
 
-    fn part(&mut self, name: &str, act: impl FnOnce(&Self) -> Result<()>) -> Result<()> {
+    fn run_commands(&mut self, asked: &Asked) -> Result<()> {
+        self.part("clone", Self::clone_head)?;
+        for (name, line) in asked.commands() {
+            println!("\nbare: $ {line}");
+            let output = self.part(name, |machine| {
+                let mut cmd = machine.inside(&format!("cd /{CLONE} && {line}"));
+                run::capture(&mut cmd, &machine.log(name))
+                    .with_context(|| format!("`{line}` failed on a bare machine"))
+            })?;
+            self.report.add_output(&output);
+        }
+        // A step that installs nothing is found here, where everything may be installed.
+        let absent = self.report.left_out.iter().filter(|line| line.contains(INSTALLABLE));
+        match absent.count() {
+            0 => Ok(()),
+            count => {
+                bail!("{count} checks need a package that no step has installed:\n{}", self.report.skipped())
+            }
+        }
+    }
+
+    /// Returns a file for what is printed, which stays.
+    fn log(&self, name: &str) -> PathBuf {
+        self.root.with_file_name(format!("{}.log", name.replace(' ', "-")))
+    }
+
+    fn part<T>(&mut self, name: &str, act: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         let begin = Instant::now();
         let before = self.disk_bytes();
         let done = act(self);
@@ -211,10 +288,11 @@ impl Machine {
             cmd.arg(format!("--keyring={keyring}"));
         }
         cmd.arg(&source.suite).arg(&self.root).arg(&source.mirror);
-        run::run(&mut cmd)?;
-        for name in [TOOLCHAIN, "root"] {
-            std::fs::create_dir_all(self.root.join(name))?;
-        }
+        host::copy_packages(&self.root)?;
+        println!("bare: installs {} from {}", source.suite, source.mirror);
+        run::run_to_file(&mut cmd, &self.log("debootstrap"))?;
+        std::fs::create_dir_all(self.root.join("root"))?;
+        self.toolchain.prepare(&self.root)?;
         host::copy_settings(&self.root)
     }
 
@@ -243,13 +321,12 @@ impl Machine {
 
     /// A shell line inside, as root, with little more in the environment than a login has.
     fn inside(&self, line: &str) -> Command {
+        let Toolchain { from, place, programs, .. } = &self.toolchain;
         let mut cmd = apart();
-        cmd.args(["sh", "-c", ENTER, "bare"]).arg(&self.root).arg(&self.toolchain);
+        cmd.args(["sh", "-c", ENTER, "bare"]).arg(&self.root).arg(from).arg(place);
         cmd.args(["/usr/bin/env", "-i", "HOME=/root", "USER=root", "LANG=C.UTF-8"]);
-        cmd.arg(format!(
-            "PATH=/{TOOLCHAIN}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-        ));
-        cmd.args(host::variables());
+        cmd.arg(format!("PATH=/{programs}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"));
+        cmd.args(self.toolchain.variable()).args(host::variables());
         cmd.args(["/bin/sh", "-c", r#"sh -c "$1"; exit $?"#, "init", line]);
         cmd
     }
@@ -258,13 +335,6 @@ impl Machine {
     fn disk_bytes(&self) -> i64 {
         let told = run::read(run::command("du").args(["-s", "-x", "-B1"]).arg(&self.root));
         told.ok().and_then(|text| text.split_whitespace().next()?.parse().ok()).unwrap_or(0)
-    }
-
-    fn report(&self) {
-        println!("\n{:<24} {:>9} {:>12}", "bare machine", "seconds", "MB on disk");
-        for part in &self.parts {
-            println!("{:<24} {:>9.0} {:>12.0}", part.name, part.seconds, part.bytes as f64 / 1e6);
-        }
     }
 }
 
@@ -288,10 +358,20 @@ mod tests {
     #[test]
     fn only_chooses_commands_and_steps() {
         assert_eq!(commands(&["--keep"]), [FIRST, SECOND]);
+        assert_eq!(commands(&["--all"]), [FIRST, SECOND, REST]);
         assert_eq!(commands(&["--only", "run"]), [FIRST]);
         assert_eq!(commands(&["--only=doc", "--only", "fmt"]), ["cargo xtask test --only doc --only fmt"]);
         assert_eq!(commands(&["--only=run", "--only=fmt"]), [FIRST, "cargo xtask test --only fmt"]);
         assert!(Asked::parse(&["--only".to_owned(), "nothing".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn ci_runs_the_commands_of_a_bare_machine_elsewhere_too() {
+        let script = std::fs::read_to_string(tree::root().join(".ci/run")).unwrap();
+        for line in ["cargo xtask bare --all", FIRST, "cargo xtask test --all"] {
+            assert!(script.contains(line), ".ci/run does not have `{line}`");
+        }
+        assert!(script.contains(&format!("-eq {NO_MACHINE} ]")));
     }
 
     #[test]

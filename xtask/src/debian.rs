@@ -47,6 +47,7 @@ pub(crate) fn cargo(verb: &str, targets: &[&str]) -> Command {
     {
         cmd.env_remove(name);
     }
+    run::prepare_for_cargo(&mut cmd);
     cmd.env("RUSTC", RUSTC).env("RUSTDOC", "/usr/bin/rustdoc").env("RUSTC_BOOTSTRAP", "1");
     cmd.args([verb, "-Z", "build-std=std,panic_unwind", "--target-dir"])
         .arg(tree::target_dir().join("cross"));

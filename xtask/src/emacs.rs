@@ -42,7 +42,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
 /// How the module is built.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Profile {
-    /// For tests: the step `build` has built it.
+    /// For tests: of the libraries that the step `test` has built.
     Dev,
     /// To measure and to install.
     Release,
@@ -98,8 +98,8 @@ fn build(profile: Profile) -> Result<PathBuf> {
     let mut cmd = run::cargo();
     let name = match profile {
         Profile::Dev => {
-            // With the features of the workspace, as the step `build`.
-            cmd.args(["build", "--quiet", "--workspace", "--lib", "--bin", GUARDIAN, "--bin", "minder"]);
+            // With the features of the workspace, as the step `test`.
+            cmd.args(["build", "--quiet", "--workspace", "--lib", "--bin", GUARDIAN]);
             "debug"
         }
         Profile::Release => {

@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore prints its results")]
 
 mod tree;
+mod part;
 mod run;
 mod install;
 mod toolchain;
@@ -30,8 +31,9 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  test [--list] [--only STEP]... [--full] [--sequential]
-      Runs everything that CI checks. Installs what is missing, or lists it as skipped.
+  test [--all | --rest] [--only STEP]... [--full] [--sequential] | --list
+      Checks the product on this system, in at most ten minutes. Installs what is missing, or lists it
+      as skipped. --all: everything that CI checks; --rest: what --all adds; --only: the whole of a step;
       --full: every case, test and target; --sequential: one step after the other.
   tidy
       Checks the rules about the tree: import order, cycles, cfg, unsafe, words, idioms, manifests.
@@ -56,9 +58,10 @@ cargo xtask COMMAND
   emacs [--no-trial | --suites [--rounds N]]
       Builds the module and the package for Emacs in target/emacs, and installs it in an empty directory.
       --suites: runs the tests of Emacs itself with processes of minder and with its own, by turns.
-  bare [--keep] [--again] [--only run|STEP]...
-      Runs both commands of the README on a pristine Debian with a Rust toolchain.
-      --keep: leaves the machine in target/bare; --again: uses the machine that was left.
+  bare [--all] [--keep] [--again] [--only run|STEP]...
+      Runs both commands of the README on a pristine Debian with a Rust toolchain. --all: as CI, and so
+      also `test --rest`; --keep: leaves the machine in target/bare/machine; --again: uses the machine
+      that was left. A line for each machine is in target/bare/results.log.
   surroundings [--list] [--only NAME]... [--times N] [-- TEST...]
       Runs the tests of Linux under load, as another user, in other locales, directories and
       terminals, each twice, and prints how many passed.
@@ -113,7 +116,10 @@ fn main() -> ExitCode {
         Some("api") => api::main(rest),
         Some("release-checks") => release::main(rest),
         Some("dist") => dist::main(rest),
-        Some("bare") => bare::main(rest),
+        Some("bare") => match bare::main(rest) {
+            Ok(code) => return code,
+            Err(why) => Err(why),
+        },
         Some("c") => c::main(rest),
         Some("dist-c") => c::install_tree::main(rest),
         Some("gem") => ruby::gem::main(rest),

@@ -32,7 +32,7 @@ pub(crate) fn ready() -> Result<(), Missing> {
 /// How the extension is built.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Profile {
-    /// For tests: with the archive that the step `build` has built.
+    /// For tests: with the archive of the profile of the tests.
     Dev,
     /// To measure and to install.
     Release,

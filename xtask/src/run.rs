@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
 /// Variables about xtask that `cargo run` sets; other programs must not get them.
@@ -39,7 +39,23 @@ pub(crate) fn bounded(seconds: &str, program: impl AsRef<OsStr>) -> Command {
 
 /// Returns the cargo that started xtask.
 pub(crate) fn cargo() -> Command {
-    command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cmd = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    prepare_for_cargo(&mut cmd);
+    cmd
+}
+
+/// A variable that every cargo gets.
+static FOR_CARGO: OnceLock<(&str, &str)> = OnceLock::new();
+
+/// Sets an environment variable for every cargo that this program starts from now on.
+pub(crate) fn set_for_cargo(name: &'static str, value: &'static str) {
+    // It is set once, before the first step.
+    let _ = FOR_CARGO.set((name, value));
+}
+
+/// Sets what [`set_for_cargo`] was told in the environment of a command.
+pub(crate) fn prepare_for_cargo(cmd: &mut Command) {
+    cmd.envs(FOR_CARGO.get().copied());
 }
 
 /// Returns a command of a program that is started with the default actions of the keys Ctrl-C and Ctrl-\: a
@@ -69,6 +85,11 @@ pub(crate) fn run(cmd: &mut Command) -> Result<()> {
 /// The output goes through a file: a pipe could be held open by a process that outlives the command.
 pub(crate) fn run_captured(cmd: &mut Command, through: &Path) -> Result<String> {
     eprintln!("  $ {}", show(cmd));
+    capture(cmd, through)
+}
+
+/// Runs the command as [`run_captured`] does, without its line. An error has no line either.
+pub(crate) fn capture(cmd: &mut Command, through: &Path) -> Result<String> {
     let file = create(through)?;
     let mut grown = std::fs::File::open(through)?;
     let mut output = Vec::new();
@@ -83,6 +104,21 @@ pub(crate) fn run_captured(cmd: &mut Command, through: &Path) -> Result<String> 
         bail!("`{}` failed ({status})", brief(cmd));
     }
     Ok(String::from_utf8_lossy(&output).into_owned())
+}
+
+/// Runs the command with its output in a file, of which an error shows the end.
+pub(crate) fn run_to_file(cmd: &mut Command, path: &Path) -> Result<()> {
+    const SHOWN: usize = 10;
+    let file = create(path)?;
+    let status = cmd.stdout(file.try_clone()?).stderr(file).status();
+    let status = status.with_context(|| format!("cannot run `{}`", brief(cmd)))?;
+    if !status.success() {
+        let output = String::from_utf8_lossy(&std::fs::read(path)?).into_owned();
+        let lines: Vec<&str> = output.lines().collect();
+        let end = lines.get(lines.len().saturating_sub(SHOWN)..).unwrap_or_default().join("\n");
+        bail!("`{}` failed ({status}):\n{end}", brief(cmd));
+    }
+    Ok(())
 }
 
 fn create(path: &Path) -> Result<std::fs::File> {

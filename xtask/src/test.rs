@@ -1,4 +1,7 @@
-//! `cargo xtask test`: all of CI, and the second command of a newcomer.
+//! `cargo xtask test`: the checks of the tree, and the second command of a newcomer.
+//!
+//! Without options it checks the product on this system, within ten minutes of two cores and from
+//! nothing. `--rest` makes the checks that are left, and `--all` makes both.
 //!
 //! What is missing is installed where that is allowed; otherwise the step is skipped, and the last
 //! lines name it with the reason and the cure.
@@ -7,10 +10,13 @@
 //! compute: this system, and the other systems. Each side ends with its first step that fails. The
 //! output of the first side is shown as it arrives, and that of the second one when it has finished.
 
-mod report;
+mod options;
+pub(crate) mod report;
 
+use crate::part::Part;
 use crate::{api, c, emacs, install, ruby, run, targets, tidy, toolchain, tree, wine};
 use anyhow::{Context, Result, bail};
+use options::Options;
 use report::{Finished, Report};
 use std::process::Command;
 use std::time::Instant;
@@ -31,6 +37,12 @@ impl From<LeftOut> for Done {
     }
 }
 
+impl From<(LeftOut, Vec<String>)> for Done {
+    fn from((left_out, closing): (LeftOut, Vec<String>)) -> Self {
+        Self { left_out, closing }
+    }
+}
+
 /// Where a step runs.
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
@@ -45,123 +57,110 @@ struct Step {
     name: &'static str,
     what: &'static str,
     side: Side,
+    /// The part that has the step, or both: the step divides its checks itself.
+    part: Part,
     run: fn(&Options) -> Result<Done>,
+}
+
+impl Step {
+    const fn new(
+        name: &'static str,
+        side: Side,
+        part: Part,
+        what: &'static str,
+        run: fn(&Options) -> Result<Done>,
+    ) -> Self {
+        Self { name, what, side, part, run }
+    }
 }
 
 /// All steps, quick ones first. The steps of the first side share a target directory and flags, so
 /// that each reuses what the one before built.
 const STEPS: [Step; 15] = [
-    Step { name: "fmt", what: "the sources are formatted", side: Side::First, run: fmt },
-    Step { name: "tidy", what: "the tree keeps its own rules", side: Side::First, run: tidy },
-    Step {
-        name: "clippy",
-        what: "no warning of compiler or clippy in any crate, test, example or benchmark",
-        side: Side::First,
-        run: clippy,
-    },
-    Step { name: "build", what: "every package, test and example builds", side: Side::First, run: build },
-    Step { name: "test", what: "unit, integration and documentation tests", side: Side::First, run: test },
-    Step {
-        name: "c",
-        what: "the C interface: header, samples in C and C++, sanitizers, valgrind, installation",
-        side: Side::First,
-        run: |_| Ok(c::check()?.into()),
-    },
-    Step {
-        name: "ruby",
-        what: "the gem: its tests, Ruby's own tests of schedulers, an installation",
-        side: Side::First,
-        run: |_| ruby::check::check().map(|(left_out, closing)| Done { left_out, closing }),
-    },
-    Step {
-        name: "emacs",
-        what: "the package for Emacs: compilation, documentation, tests, an installation",
-        side: Side::First,
-        run: |_| emacs::check::check().map(|(left_out, closing)| Done { left_out, closing }),
-    },
-    Step { name: "doc", what: "the documentation builds without a warning", side: Side::First, run: doc },
-    Step {
-        name: "api",
-        what: "the public interface of the library is the one that is listed",
-        side: Side::First,
-        run: |_| interface(api::linux),
-    },
+    Step::new("fmt", Side::First, Part::Quick, "the sources are formatted", fmt),
+    Step::new("tidy", Side::First, Part::Quick, "the tree keeps its own rules", tidy),
+    Step::new("test", Side::First, Part::Quick, "unit, integration and documentation tests", test),
+    Step::new(
+        "c",
+        Side::First,
+        Part::All,
+        "the C interface: symbols, samples; rest: header, C++, compilers, sanitizers, valgrind, installation",
+        |options| Ok(c::check(options.part)?.into()),
+    ),
+    Step::new(
+        "ruby",
+        Side::First,
+        Part::All,
+        "the gem: tests of children and scheduler; rest: its other tests, Ruby's own, an installation",
+        |options| ruby::check::check(options.part).map(Done::from),
+    ),
+    Step::new(
+        "emacs",
+        Side::First,
+        Part::All,
+        "the package for Emacs: tests of processes; rest: its other tests, documentation, an installation",
+        |options| emacs::check::check(options.part).map(Done::from),
+    ),
+    Step::new(
+        "servers",
+        Side::First,
+        Part::Rest,
+        "dozens of requests to language servers of other projects",
+        servers,
+    ),
+    Step::new(
+        "clippy",
+        Side::First,
+        Part::Rest,
+        "no warning of compiler or clippy in any crate, test, example or benchmark",
+        clippy,
+    ),
+    Step::new("doc", Side::First, Part::Rest, "the documentation builds without a warning", doc),
+    Step::new(
+        "api",
+        Side::First,
+        Part::Rest,
+        "the public interface of the library is the one that is listed",
+        |_| interface(api::linux),
+    ),
     // The tests under Wine wait for long: the steps beside them use that time.
-    Step { name: "wine", what: "the Windows half runs, under Wine", side: Side::Second, run: windows },
+    Step::new("wine", Side::Second, Part::Rest, "the Windows half runs, under Wine", windows),
     // After the tests under Wine, whose standard library it uses. By then the first side has built the
     // program that lists the items.
-    Step {
-        name: "api-win",
-        what: "the public interface differs on Windows as it is listed",
-        side: Side::Second,
-        run: |_| interface(api::windows),
-    },
-    Step {
-        name: "loom",
-        what: "no wake-up and no task is lost, in any interleaving",
-        side: Side::Second,
-        run: loom,
-    },
-    Step {
-        name: "memory",
-        what: "the heap of cells accesses memory as it may, by Miri and AddressSanitizer",
-        side: Side::Second,
-        run: memory,
-    },
-    Step { name: "targets", what: "other systems compile", side: Side::Second, run: other_targets },
+    Step::new(
+        "api-win",
+        Side::Second,
+        Part::Rest,
+        "the public interface differs on Windows as it is listed",
+        |_| interface(api::windows),
+    ),
+    Step::new("loom", Side::Second, Part::Rest, "no wake-up and no task is lost, in any interleaving", loom),
+    Step::new(
+        "memory",
+        Side::Second,
+        Part::Rest,
+        "the heap of cells accesses memory as it may, by Miri and AddressSanitizer",
+        memory,
+    ),
+    Step::new("targets", Side::Second, Part::Rest, "other systems compile", other_targets),
 ];
 
-/// What the command line asks for.
-#[derive(Default)]
-struct Options {
-    /// The names of the steps to run; all if empty.
-    only: Vec<String>,
-    /// Every case of the comparison with GNU parallel, every test under Wine, every target.
-    full: bool,
-    /// One step after the other, each with its output as it arrives.
-    sequential: bool,
-    list: bool,
-}
-
-impl Options {
-    fn parse(args: &[String]) -> Result<Self> {
-        let mut options = Self::default();
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            match (arg.as_str(), arg.strip_prefix("--only=")) {
-                ("--full", _) => options.full = true,
-                ("--sequential", _) => options.sequential = true,
-                ("--list", _) => options.list = true,
-                ("--only", _) => {
-                    options.only.push(args.next().context("--only needs the name of a step")?.clone());
-                }
-                (_, Some(name)) => options.only.push(name.to_string()),
-                (other, _) => bail!("unknown option `{other}` of test; cure: cargo xtask help"),
-            }
-        }
-        for name in &options.only {
-            step(name)?;
-        }
-        Ok(options)
-    }
-
-    /// Returns the chosen steps of one side, in the table's order.
-    fn steps(&self, side: Side) -> Vec<&'static Step> {
-        let is_chosen = |step: &&Step| self.only.is_empty() || self.only.iter().any(|name| name == step.name);
-        STEPS.iter().filter(|step| step.side == side).filter(is_chosen).collect()
-    }
-}
-
-/// `cargo xtask test [--list] [--full] [--sequential] [--only STEP]...`
+/// `cargo xtask test [--all|--rest] [--full] [--sequential] [--only STEP]... | --list`
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let options = Options::parse(args)?;
     if options.list {
         for step in &STEPS {
-            println!("{:<8} {}", step.name, step.what);
+            let part = match step.part {
+                Part::Quick => "default",
+                Part::Rest => "rest",
+                Part::All => "both",
+            };
+            println!("{:<8} {part:<8} {}", step.name, step.what);
         }
         return Ok(());
     }
     let start = Instant::now();
+    build_once();
     let mut first = options.steps(Side::First);
     let mut second = options.steps(Side::Second);
     if options.sequential || first.is_empty() {
@@ -189,7 +188,30 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     }
     println!("\nxtask test: passed, {:.0} s", start.elapsed().as_secs_f64());
     print!("{}", report.skipped());
+    if options.part == Part::Quick {
+        println!("not part of it: {} (cargo xtask test --rest)", names(&rest()));
+    }
     Ok(())
+}
+
+/// Returns the steps that only `--rest` has.
+fn rest() -> Vec<&'static Step> {
+    STEPS.iter().filter(|step| !step.part.has_quick()).collect()
+}
+
+/// Makes cargo keep nothing for later builds of the same crate, if there will be none: in CI, and in a
+/// new clone. That takes a fifth of the processor time and half of the disk. A tree in which cargo
+/// keeps something is one in which a contributor works.
+fn build_once() {
+    const VARIABLE: &str = "CARGO_INCREMENTAL";
+    let kept = std::fs::read_dir(tree::target_dir().join("debug/incremental"));
+    // `cargo xtask` has built this program.
+    let is_other = |name: &std::ffi::OsStr| !name.to_string_lossy().starts_with("xtask-");
+    let is_used = kept.into_iter().flatten().flatten().any(|entry| is_other(&entry.file_name()));
+    let is_ci = std::env::var_os("CI").is_some();
+    if std::env::var_os(VARIABLE).is_none() && (is_ci || !is_used) {
+        run::set_for_cargo(VARIABLE, "0");
+    }
 }
 
 /// Runs steps one after the other, up to the first that fails.
@@ -229,13 +251,8 @@ fn start_beside(options: &Options, steps: &[&Step]) -> Result<run::Background> {
     if let Some(dir) = std::env::var_os("CARGO_MANIFEST_DIR") {
         cmd.env("CARGO_MANIFEST_DIR", dir);
     }
-    cmd.args(["test", "--sequential"]);
-    if options.full {
-        cmd.arg("--full");
-    }
-    for step in steps {
-        cmd.args(["--only", step.name]);
-    }
+    run::prepare_for_cargo(&mut cmd);
+    cmd.arg("test").args(options.words(steps));
     println!("=== {}: beside the other steps; the output follows theirs", names(steps));
     run::Background::start(&mut cmd, &tree::target_dir().join("test-beside.log"))
 }
@@ -312,18 +329,15 @@ fn tidy(_: &Options) -> Result<Done> {
     Ok(Done::default())
 }
 
-/// With all targets, so that the tests find everything built: dev-dependencies turn on features that
-/// a build of the packages alone lacks. That build is checked for other systems (`targets`).
-fn build(_: &Options) -> Result<Done> {
-    run::run(run::cargo().args(["build", "--workspace", "--all-targets"]).args(OPTIONAL))?;
-    Ok(Done::default())
-}
-
-/// Programs that tests use and skip without: GNU parallel, whose command line `minder` accepts; a
-/// terminal; readers of manual pages, completions and databases; the shells whose quoting is known.
-const PEERS: [install::Program; 11] = [
+/// Programs that tests use: GNU parallel, whose command line `minder` accepts; a terminal and a pager;
+/// readers of manual pages, completions and databases; counters of instructions and processes; the
+/// shells whose quoting is known. A Debian without any of them has the other programs.
+const PEERS: [install::Program; 14] = [
     install::Program { name: "parallel", package: "parallel" },
     install::Program { name: "make", package: "make" },
+    install::Program { name: "less", package: "less" },
+    install::Program { name: "ps", package: "procps" },
+    install::Program { name: "valgrind", package: "valgrind" },
     install::Program { name: "python3", package: "python3" },
     install::Program { name: "tmux", package: "tmux" },
     install::Program { name: "man", package: "man-db" },
@@ -344,32 +358,60 @@ const SERVERS: [install::Program; 2] = [
     install::Program { name: "pylsp", package: "python3-pylsp" },
 ];
 
+/// The tests with these servers, which are a separate step.
+const WITH_SERVERS: &str = "language_servers::real_servers";
+
+/// Returns `cargo test` of the workspace, built with the same features by each step. An argument of the
+/// test programs may follow.
+fn cargo_test() -> Command {
+    let mut cmd = run::with_default_signals(run::cargo().get_program());
+    run::prepare_for_cargo(&mut cmd);
+    cmd.args(["test", "--workspace"]).args(OPTIONAL);
+    cmd
+}
+
+/// Runs test programs, which write down what they skip.
+fn run_tests(cmd: &mut Command, name: &str) -> Result<Done> {
+    let skipped = tree::target_dir().join(format!("{name}.skipped"));
+    std::fs::create_dir_all(tree::target_dir())?;
+    std::fs::write(&skipped, "")?;
+    cmd.env("MINDER_SKIPPED", &skipped);
+    let output = run::run_captured(cmd, &tree::target_dir().join(format!("{name}.log")))?;
+    let skips = std::fs::read_to_string(&skipped)?;
+    let mut lines: Vec<&str> = skips.lines().map(|line| line.trim_start_matches("skipped: ")).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let left_out = lines.into_iter().map(str::to_owned).collect();
+    Ok(Done { left_out, closing: report::closing_lines(&output) })
+}
+
+/// No `cargo build` comes before: this builds all libraries, test programs, examples, and the programs
+/// that the tests run. The steps after it build the other programs.
 fn test(options: &Options) -> Result<Done> {
     let mut left_out: LeftOut = install::programs(&PEERS).err().into_iter().collect();
-    left_out.extend(install::programs(&SERVERS).err());
     // For `--csv` of GNU parallel.
     if !run::succeeds(run::command("perl").args(["-MText::CSV", "-e1"])) {
         left_out.extend(install::apt(&["libtext-csv-perl"]).err());
     }
-    let mut cmd = run::with_default_signals(run::cargo().get_program());
-    // Tests write down what they skip.
-    let skipped = tree::target_dir().join("skipped");
-    std::fs::create_dir_all(tree::target_dir())?;
-    std::fs::write(&skipped, "")?;
-    cmd.args(["test", "--workspace"]).args(OPTIONAL).env("MINDER_SKIPPED", &skipped);
+    let mut cmd = cargo_test();
     if options.full {
         cmd.env("MINDER_ORACLE", "full");
     } else if std::env::var_os("MINDER_SOUP").is_none() {
         // Shell lines at random, each run in every shell: the most expensive tests.
         cmd.env("MINDER_SOUP", "100");
     }
-    let output = run::run_captured(&mut cmd, &tree::target_dir().join("test.log"))?;
-    let skips = std::fs::read_to_string(&skipped)?;
-    let mut lines: Vec<&str> = skips.lines().map(|line| line.trim_start_matches("skipped: ")).collect();
-    lines.sort_unstable();
-    lines.dedup();
-    left_out.extend(lines.into_iter().map(str::to_owned));
-    Ok(Done { left_out, closing: report::closing_lines(&output) })
+    let mut done = run_tests(cmd.args(["--", "--skip", WITH_SERVERS]), "test")?;
+    left_out.append(&mut done.left_out);
+    Ok(Done { left_out, ..done })
+}
+
+fn servers(_: &Options) -> Result<Done> {
+    let mut left_out: LeftOut = install::programs(&SERVERS).err().into_iter().collect();
+    let mut cmd = cargo_test();
+    let mut done = run_tests(cmd.args(["--test", "it", "--", WITH_SERVERS]), "servers")?;
+    done.closing.retain(|line| !line.contains(" 0 passed"));
+    left_out.append(&mut done.left_out);
+    Ok(Done { left_out, ..done })
 }
 
 /// Libraries only: the program and the library share the name `minder`, and would overwrite each
@@ -446,25 +488,4 @@ fn windows(options: &Options) -> Result<Done> {
         left_out.push("tests of code that is the same on every system are left to --full".to_string());
     }
     Ok(Done { left_out, closing: report::closing_lines(&output) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn chosen(args: &[&str]) -> Result<Vec<&'static str>> {
-        let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-        let options = Options::parse(&args)?;
-        let both = options.steps(Side::First).into_iter().chain(options.steps(Side::Second));
-        Ok(both.map(|step| step.name).collect())
-    }
-
-    #[test]
-    fn only_chooses_steps_in_the_order_of_the_table() {
-        assert_eq!(chosen(&["--only", "doc", "--only=fmt"]).unwrap(), ["fmt", "doc"]);
-        assert_eq!(chosen(&["--only=wine", "--full", "--only=fmt"]).unwrap(), ["fmt", "wine"]);
-        assert_eq!(chosen(&[]).unwrap().len(), STEPS.len());
-        assert!(chosen(&["--only", "nothing"]).is_err());
-        assert!(chosen(&["doc"]).is_err());
-    }
 }

@@ -26,6 +26,7 @@ pub(crate) fn cargo(toolchain: &str) -> Command {
     let mut cmd = run::command("rustup");
     // This program was started by a cargo that names its own compiler and documentation program.
     cmd.env_remove("RUSTUP_TOOLCHAIN").env_remove("RUSTC").env_remove("RUSTDOC");
+    run::prepare_for_cargo(&mut cmd);
     cmd.args(["run", toolchain, "cargo"]);
     cmd
 }

@@ -1,5 +1,5 @@
 //! What a bare machine takes from this one: the release of Debian, the mirror, the settings of the
-//! network, the toolchain.
+//! network, and the packages that apt has downloaded.
 
 use crate::run;
 use anyhow::{Context, Result, bail};
@@ -18,10 +18,11 @@ pub(super) struct Source {
 /// Returns the release that this machine runs, with the first of its mirrors that has it.
 pub(super) fn source() -> Result<Source> {
     let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let suite = release
-        .lines()
-        .find_map(|line| line.strip_prefix("VERSION_CODENAME="))
-        .context("/etc/os-release has no VERSION_CODENAME (a bare machine is made on Debian)")?;
+    let field = |name: &str| release.lines().find_map(|line| line.strip_prefix(name));
+    if field("ID=") != Some("debian") {
+        bail!("this system is not Debian");
+    }
+    let suite = field("VERSION_CODENAME=").context("/etc/os-release has no VERSION_CODENAME")?;
     let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
     let more = std::fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten();
     files.extend(more.map(|entry| entry.path()));
@@ -78,20 +79,6 @@ impl Source {
     }
 }
 
-/// Returns the directory of the toolchain in use. It is mounted separately, so it is not `/usr`.
-pub(super) fn toolchain() -> Result<PathBuf> {
-    let dir = PathBuf::from(run::read(run::command("rustc").args(["--print", "sysroot"]))?.trim());
-    let whole = ["bin/rustc", "bin/cargo"].iter().all(|name| dir.join(name).is_file());
-    if !whole || dir.starts_with("/usr") && dir.components().count() == 2 {
-        bail!(
-            "cannot mount the Rust toolchain `{}`: expected a directory with rustc and cargo \
-             (use a toolchain of rustup)",
-            dir.display()
-        );
-    }
-    Ok(dir)
-}
-
 /// Files that are copied unchanged: mirrors, keys, host names, certificates.
 const COPIED: [&str; 9] = [
     "/etc/apt/sources.list",
@@ -117,14 +104,6 @@ pub(super) fn copy_settings(root: &Path) -> Result<()> {
     let kept = told.lines().filter(|line| !line.starts_with("Acquire::IndexTargets"));
     let text: String = kept.map(|line| format!("{line}\n")).collect();
     std::fs::write(root.join("etc/apt/apt.conf.d/90acquire"), text)?;
-    let home = std::env::var_os("CARGO_HOME")
-        .map(PathBuf::from)
-        .or_else(|| Some(std::env::home_dir()?.join(".cargo")));
-    let settings = home.map(|home| home.join("config.toml")).filter(|file| file.exists());
-    if let Some(settings) = settings {
-        std::fs::create_dir_all(root.join("root/.cargo"))?;
-        std::fs::copy(settings, root.join("root/.cargo/config.toml"))?;
-    }
     Ok(())
 }
 
@@ -134,6 +113,23 @@ fn copy(name: &Path, root: &Path) -> Result<()> {
     let to = root.join(parent);
     std::fs::create_dir_all(&to)?;
     run::run(run::command("cp").args(["-r", "-L", "--remove-destination"]).arg(name).arg(to))
+}
+
+/// Where apt keeps packages.
+const PACKAGES: &str = "var/cache/apt/archives";
+
+/// Copies the packages of this machine that apt has kept. debootstrap and apt download the others, and
+/// those that have changed.
+pub(super) fn copy_packages(root: &Path) -> Result<()> {
+    let to = root.join(PACKAGES);
+    std::fs::create_dir_all(&to)?;
+    for entry in std::fs::read_dir(Path::new("/").join(PACKAGES)).into_iter().flatten().flatten() {
+        if entry.path().extension().is_some_and(|extension| extension == "deb") {
+            // apt may remove it at this moment.
+            let _ = std::fs::copy(entry.path(), to.join(entry.file_name()));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the variables that cargo, git and apt need for the network, as `NAME=VALUE`.

@@ -40,7 +40,7 @@ fn bless() -> Result<()> {
 }
 
 fn written() -> Result<String> {
-    // With the features of the workspace: the step `build` has built all that it needs.
+    // With the features of the workspace: the step `test` has built all that it needs.
     run::run(run::cargo().args(["build", "--quiet", "--workspace", "--bin", WRITER]))?;
     let program = format!("{WRITER}{}", std::env::consts::EXE_SUFFIX);
     run::read(run::command(tree::target_dir().join("debug").join(program)).arg(PACKAGE))

@@ -20,7 +20,7 @@ const BINUTILS: [install::Program; 2] = [
 /// How the library is built.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Profile {
-    /// For tests: the step `build` has built it.
+    /// For tests: of the libraries that the step `test` has built.
     Dev,
     /// To install.
     Dist,
@@ -41,7 +41,7 @@ impl Library {
         let mut cmd = run::cargo();
         let directory = match profile {
             Profile::Dev => {
-                // With the features of the workspace, as the step `build`.
+                // With the features of the workspace, as the step `test`.
                 cmd.args(["build", "--quiet", "--workspace", "--lib", "--bin", GUARDIAN]);
                 "debug"
             }

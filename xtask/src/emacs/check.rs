@@ -2,9 +2,10 @@
 
 use super::{PACKAGE, Profile, bounded, emacs, lisp_files, package, ready, staged};
 use crate::install::Missing;
+use crate::part::Part;
 use crate::{install, run, tree};
 use anyhow::{Context, Result, ensure};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What was left out, and the closing lines of the test programs.
 pub(crate) type Checked = (Vec<Missing>, Vec<String>);
@@ -12,34 +13,55 @@ pub(crate) type Checked = (Vec<Missing>, Vec<String>);
 /// How long the tests may take, in seconds. They take a tenth of it on a quiet machine.
 const SECONDS: &str = "240";
 
-/// Compiles the Lisp files without a warning, checks their documentation, runs the tests, and tries an
-/// installation.
-pub(crate) fn check() -> Result<Checked> {
+/// The files of the quick part: light and native processes.
+const QUICK: [&str; 2] = ["minder-native-test.el", "minder-process-test.el"];
+
+/// Returns the test files of a part. A file with helpers is in both.
+fn files(directory: &Path, part: Part) -> Result<Vec<PathBuf>> {
+    let mut found = lisp_files(directory)?;
+    found.retain(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let own = if QUICK.contains(&&*name) { Part::Quick } else { Part::Rest };
+        name.ends_with("-test.el") && own.is_in(part)
+    });
+    Ok(found)
+}
+
+/// Compiles the Lisp files without a warning, and runs the tests. The rest includes their documentation, and
+/// an installation.
+pub(crate) fn check(part: Part) -> Result<Checked> {
     if cfg!(not(target_os = "linux")) {
         return Ok((vec!["the package is tested on Linux; cure: such a machine".into()], Vec::new()));
     }
     if let Err(missing) = ready() {
         return Ok((vec![missing], Vec::new()));
     }
-    // A test with a language server is skipped without them.
-    let mut left_out: Vec<Missing> = install::apt(&["clangd", "elpa-eglot"]).err().into_iter().collect();
+    let mut left_out = Vec::new();
     let library = staged(Profile::Dev, "dev")?;
     let directory = tree::root().join(PACKAGE).join("test");
-    let tests = lisp_files(&directory)?;
     compile(&library)?;
-    check_documentation(&library)?;
-    match install::apt(&["elpa-package-lint"]) {
-        Ok(()) => check_package(&library)?,
-        Err(missing) => left_out.push(missing),
+    if part.has_rest() {
+        check_documentation(&library)?;
+        match install::apt(&["elpa-package-lint"]) {
+            Ok(()) => check_package(&library)?,
+            Err(missing) => left_out.push(missing),
+        }
+        // A test with a language server is skipped without them.
+        left_out.extend(install::apt(&["clangd", "elpa-eglot"]).err());
+        // The tests of relays start it.
+        run::run(run::cargo().args(["build", "--quiet", "--workspace", "--lib", "--bin", "minder"]))?;
     }
     let mut command = emacs(&library);
+    let tests = files(&directory, part)?;
     command.arg("-L").arg(directory);
     command.args(tests.iter().flat_map(|test| ["-l".as_ref(), test.as_os_str()]));
     command.args(["-f", "ert-run-tests-batch-and-exit"]);
     let mut bounded = bounded(&command, &[SECONDS]);
     bounded.env("MINDER_PROGRAM", tree::target_dir().join("debug/minder"));
     let output = run::run_captured(&mut bounded, &tree::target_dir().join("emacs.log"))?;
-    package::try_install(&package::build(Profile::Dev)?)?;
+    if part.has_rest() {
+        package::try_install(&package::build(Profile::Dev)?)?;
+    }
     Ok((left_out, closing(&output)))
 }
 
@@ -89,6 +111,16 @@ fn check_package(library: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_parts_have_each_test_file_once() {
+        let directory = tree::root().join(PACKAGE).join("test");
+        let [quick, rest, all] =
+            [Part::Quick, Part::Rest, Part::All].map(|part| files(&directory, part).unwrap());
+        assert_eq!(quick.len(), QUICK.len());
+        assert!(!rest.is_empty() && rest.iter().all(|file| !quick.contains(file)));
+        assert_eq!(all.len(), quick.len() + rest.len());
+    }
 
     #[test]
     fn closing_line_has_no_time() {

@@ -2,14 +2,42 @@
 
 use super::{GEM, Profile, extension, gem, sources};
 use crate::install::Missing;
+use crate::part::Part;
 use crate::{install, run, tree};
-use anyhow::Result;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
 
 /// What was left out, and the closing lines of the test programs.
 pub(crate) type Checked = (Vec<Missing>, Vec<String>);
 
-/// Runs the tests of the gem, Ruby's own tests of schedulers, and a trial installation.
-pub(crate) fn check() -> Result<Checked> {
+/// The files of the quick part: children, the scheduler, and a guardian.
+const QUICK: [&str; 7] = [
+    "test_child.rb",
+    "test_children.rb",
+    "test_children_process.rb",
+    "test_guardian.rb",
+    "test_run.rb",
+    "test_scheduler.rb",
+    "test_waiting.rb",
+];
+
+/// Returns the test files of a part, in the order of their names.
+fn files(directory: &Path, part: Part) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).with_context(|| directory.display().to_string())? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let is_test = name.starts_with("test_") && name.ends_with(".rb");
+        let own = if QUICK.contains(&name.as_str()) { Part::Quick } else { Part::Rest };
+        if is_test && own.is_in(part) {
+            found.push(directory.join(name));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Runs the tests of the gem. The rest includes Ruby's own tests of schedulers, and a trial installation.
+pub(crate) fn check(part: Part) -> Result<Checked> {
     if cfg!(not(target_os = "linux")) {
         return Ok((vec!["the gem is tested on Linux; cure: such a machine".into()], Vec::new()));
     }
@@ -20,9 +48,13 @@ pub(crate) fn check() -> Result<Checked> {
     let tests = tree::root().join(GEM).join("test");
     let mut left_out = Vec::new();
     let mut all = run::with_default_signals("ruby");
-    all.arg("-W1").arg("-I").arg(&library).arg(tests.join("all.rb"));
+    all.arg("-W1").arg("-I").arg(&library);
+    all.args(files(&tests, part)?.iter().flat_map(|file| ["-r".as_ref(), file.as_os_str()])).args(["-e", ""]);
     let output = run::run_captured(&mut all, &tree::target_dir().join("ruby.log"))?;
     let closing = output.lines().filter(|line| line.contains(" assertions, ")).map(str::to_owned).collect();
+    if !part.has_rest() {
+        return Ok((left_out, closing));
+    }
     match sources() {
         Ok(sources) => {
             let mut own = run::with_default_signals("ruby");
@@ -33,4 +65,19 @@ pub(crate) fn check() -> Result<Checked> {
     }
     gem::try_gem(&gem::build()?)?;
     Ok((left_out, closing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_parts_have_each_test_file_once() {
+        let directory = tree::root().join(GEM).join("test");
+        let [quick, rest, all] =
+            [Part::Quick, Part::Rest, Part::All].map(|part| files(&directory, part).unwrap());
+        assert_eq!(quick.len(), QUICK.len());
+        assert!(!rest.is_empty() && rest.iter().all(|file| !quick.contains(file)));
+        assert_eq!(all.len(), quick.len() + rest.len());
+    }
 }

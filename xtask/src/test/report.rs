@@ -5,28 +5,28 @@ use std::fmt::Write as _;
 
 /// A step that has finished.
 #[derive(Debug, PartialEq)]
-pub(super) struct Finished {
-    pub(super) name: String,
+pub(crate) struct Finished {
+    pub(crate) name: String,
     /// Whether it left nothing out.
-    pub(super) is_whole: bool,
-    pub(super) seconds: f64,
+    pub(crate) is_whole: bool,
+    pub(crate) seconds: f64,
     /// The processor time of its programs, where the system reports it.
-    pub(super) cpu: Option<f64>,
+    pub(crate) cpu: Option<f64>,
 }
 
 /// Everything that the last lines show.
 #[derive(Debug, Default)]
-pub(super) struct Report {
-    pub(super) steps: Vec<Finished>,
-    pub(super) closing: Vec<String>,
-    pub(super) left_out: Vec<String>,
+pub(crate) struct Report {
+    pub(crate) steps: Vec<Finished>,
+    pub(crate) closing: Vec<String>,
+    pub(crate) left_out: Vec<String>,
 }
 
 const PARTLY: &str = "done in part, see the end";
 
 impl Finished {
     /// The line that ends the step's output.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let how = if self.is_whole { "done" } else { PARTLY };
         let cpu = self.cpu.map(|cpu| format!(", CPU {cpu:.1} s")).unwrap_or_default();
         format!("=== {}: {how}, {:.1} s{cpu}", self.name, self.seconds)
@@ -46,7 +46,7 @@ impl Finished {
 
 impl Report {
     /// Adds what another process of `cargo xtask test` has printed.
-    pub(super) fn add_output(&mut self, output: &str) {
+    pub(crate) fn add_output(&mut self, output: &str) {
         let mut is_summary = false;
         for line in output.lines() {
             if let Some(step) = Finished::parse(line) {
@@ -62,7 +62,7 @@ impl Report {
     }
 
     /// Returns the closing lines and the table of times.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let mut out = String::new();
         if !self.closing.is_empty() {
             let _ = writeln!(out, "\n{CLOSING}");
@@ -79,13 +79,13 @@ impl Report {
     }
 
     /// Returns what was left out, a line each.
-    pub(super) fn skipped(&self) -> String {
+    pub(crate) fn skipped(&self) -> String {
         self.left_out.iter().map(|line| format!("{line}\n")).collect()
     }
 }
 
 /// Returns the output of another process of `cargo xtask test`, up to its own summary.
-pub(super) fn without_summary(output: &str) -> &str {
+pub(crate) fn without_summary(output: &str) -> &str {
     let starts = [CLOSING, &table_head()].map(|line| output.find(&format!("\n{line}\n")));
     &output[..starts.into_iter().flatten().min().unwrap_or(output.len())]
 }
@@ -97,7 +97,7 @@ fn table_head() -> String {
 const CLOSING: &str = "=== closing lines of the test programs";
 
 /// Returns the lines with which test programs of Rust end.
-pub(super) fn closing_lines(output: &str) -> Vec<String> {
+pub(crate) fn closing_lines(output: &str) -> Vec<String> {
     output.lines().filter(|line| line.starts_with("test result: ")).map(str::to_string).collect()
 }
 
