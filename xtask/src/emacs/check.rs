@@ -48,9 +48,9 @@ pub(crate) fn check(part: Part) -> Result<Checked> {
         }
         // A test with a language server is skipped without them.
         left_out.extend(install::apt(&["clangd", "elpa-eglot"]).err());
-        // The tests of relays start it.
-        run::run(run::cargo().args(["build", "--quiet", "--workspace", "--lib", "--bin", "minder"]))?;
     }
+    // Tests of both parts start it. The step `test` does not build it.
+    run::run(run::cargo().args(["build", "--quiet", "--workspace", "--lib", "--bin", "minder"]))?;
     let mut command = emacs(&library);
     let tests = files(&directory, part)?;
     command.arg("-L").arg(directory);
