@@ -267,7 +267,9 @@ impl Machine {
         let done = act(self);
         let seconds = begin.elapsed().as_secs_f64();
         let name = if done.is_ok() { name.to_owned() } else { format!("{name} (failed)") };
-        self.parts.push(Part { name, seconds, bytes: self.disk_bytes() - before });
+        let part = Part { name, seconds, bytes: self.disk_bytes() - before };
+        println!("bare: {}", part.costs());
+        self.parts.push(part);
         done
     }
 
@@ -304,7 +306,7 @@ impl Machine {
     /// Clones HEAD, as a newcomer would, from a bundle.
     fn clone_head(&self) -> Result<()> {
         let bundle = self.root.join(BUNDLE);
-        run::run(git().args(["bundle", "create", "--quiet"]).arg(&bundle).arg("HEAD"))?;
+        run::read(git().args(["bundle", "create", "--quiet"]).arg(&bundle).arg("HEAD"))?;
         let line = if self.root.join(CLONE).exists() {
             format!("cd /{CLONE} && git fetch -q /{BUNDLE} HEAD && git reset -q --hard FETCH_HEAD")
         } else {

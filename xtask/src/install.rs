@@ -164,6 +164,8 @@ fn apt_get(admin: Admin) -> Command {
             cmd
         }
     };
-    cmd.env("DEBIAN_FRONTEND", "noninteractive").args(["-q", "-o", "Acquire::Retries=3"]);
+    // A line for each package, without those of the download and without the progress bars of dpkg.
+    cmd.env("DEBIAN_FRONTEND", "noninteractive");
+    cmd.args(["-qq", "-o", "Dpkg::Use-Pty=0", "-o", "Acquire::Retries=3"]);
     cmd
 }

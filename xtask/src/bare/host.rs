@@ -112,7 +112,7 @@ fn copy(name: &Path, root: &Path) -> Result<()> {
     let parent = name.parent().and_then(|parent| parent.strip_prefix("/").ok()).context("a whole path")?;
     let to = root.join(parent);
     std::fs::create_dir_all(&to)?;
-    run::run(run::command("cp").args(["-r", "-L", "--remove-destination"]).arg(name).arg(to))
+    run::read(run::command("cp").args(["-r", "-L", "--remove-destination"]).arg(name).arg(to)).map(drop)
 }
 
 /// Where apt keeps packages.

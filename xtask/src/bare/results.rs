@@ -14,6 +14,12 @@ pub(super) struct Part {
     pub(super) bytes: i64,
 }
 
+impl Part {
+    pub(super) fn costs(&self) -> String {
+        format!("{} {:.0} s {:.0} MB", self.name, self.seconds, self.bytes as f64 / 1e6)
+    }
+}
+
 /// Returns a table of the parts.
 pub(super) fn table(parts: &[Part]) -> String {
     let mut out = format!("{:<24} {:>9} {:>12}\n", "bare machine", "seconds", "MB on disk");
@@ -30,10 +36,7 @@ pub(super) fn line(commit: &str, is_passed: bool, parts: &[Part]) -> Result<Stri
 }
 
 fn costs(is_passed: bool, parts: &[Part]) -> String {
-    let costs: Vec<String> = parts
-        .iter()
-        .map(|part| format!("{} {:.0} s {:.0} MB", part.name, part.seconds, part.bytes as f64 / 1e6))
-        .collect();
+    let costs: Vec<String> = parts.iter().map(Part::costs).collect();
     format!("{}: {}", if is_passed { "passed" } else { "failed" }, costs.join(", "))
 }
 

@@ -76,7 +76,7 @@ impl Toolchain {
         std::fs::create_dir_all(inside.join("registry"))?;
         for name in DOWNLOADS.iter().filter(|name| home.join(name).exists()) {
             // cargo writes there, so the files are not shared.
-            run::run(
+            run::read(
                 run::command("cp").args(["-a", "--reflink=auto"]).arg(home.join(name)).arg(inside.join(name)),
             )?;
         }
