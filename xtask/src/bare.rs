@@ -15,7 +15,7 @@ mod results;
 
 use crate::test::report::Report;
 use crate::{install, run, tree};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use results::Part;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -211,7 +211,7 @@ fn work(asked: &Asked, root: &Path) -> Result<ExitCode> {
     print!("\n{}", results::table(&machine.parts));
     let line = results::line(commit.trim(), done.is_ok(), &machine.parts)?;
     results::append(&machine.log("results"), &line)?;
-    if done.is_ok() && !machine.report.steps.is_empty() {
+    if !machine.report.steps.is_empty() {
         print!("{}\n{}", machine.report.shown(), machine.report.skipped());
     }
     done.map(|()| ExitCode::SUCCESS)
@@ -232,19 +232,20 @@ impl Machine {
             println!("bare: uses the machine that --keep left; it is no longer pristine");
             return Ok(());
         }
-        self.part("Debian", Self::debootstrap)
+        self.part("Debian", |machine| machine.debootstrap())
     }
 
     fn run_commands(&mut self, asked: &Asked) -> Result<()> {
-        self.part("clone", Self::clone_head)?;
+        self.part("clone", |machine| machine.clone_head())?;
         for (name, line) in asked.commands() {
             println!("\nbare: $ {line}");
-            let output = self.part(name, |machine| {
+            self.part(name, |machine| {
                 let mut cmd = machine.inside(&format!("cd /{CLONE} && {line}"));
-                run::capture(&mut cmd, &machine.log(name))
-                    .with_context(|| format!("`{line}` failed on a bare machine"))
+                let (status, output) = run::capture(&mut cmd, &machine.log(name))?;
+                machine.report.add_output(&output);
+                ensure!(status.success(), "`{line}` failed on a bare machine ({status})");
+                Ok(())
             })?;
-            self.report.add_output(&output);
         }
         // A step that installs nothing is found here, where everything may be installed.
         let absent = self.report.left_out.iter().filter(|line| line.contains(INSTALLABLE));
@@ -261,7 +262,7 @@ impl Machine {
         self.root.with_file_name(format!("{}.log", name.replace(' ', "-")))
     }
 
-    fn part<T>(&mut self, name: &str, act: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+    fn part<T>(&mut self, name: &str, act: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let begin = Instant::now();
         let before = self.disk_bytes();
         let done = act(self);

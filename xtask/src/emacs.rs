@@ -99,7 +99,7 @@ fn build(profile: Profile) -> Result<PathBuf> {
     let name = match profile {
         Profile::Dev => {
             // With the features of the workspace, as the step `test`.
-            cmd.args(["build", "--quiet", "--workspace", "--lib", "--bin", GUARDIAN]);
+            cmd.args(["build", "--quiet", "--workspace", "--lib", "--bin", GUARDIAN, "--bin", "minder"]);
             "debug"
         }
         Profile::Release => {

@@ -85,11 +85,15 @@ pub(crate) fn run(cmd: &mut Command) -> Result<()> {
 /// The output goes through a file: a pipe could be held open by a process that outlives the command.
 pub(crate) fn run_captured(cmd: &mut Command, through: &Path) -> Result<String> {
     eprintln!("  $ {}", show(cmd));
-    capture(cmd, through)
+    let (status, output) = capture(cmd, through)?;
+    if !status.success() {
+        bail!("`{}` failed ({status})", brief(cmd));
+    }
+    Ok(output)
 }
 
-/// Runs the command as [`run_captured`] does, without its line. An error has no line either.
-pub(crate) fn capture(cmd: &mut Command, through: &Path) -> Result<String> {
+/// Runs the command as [`run_captured`] does, without its line. Returns its exit status, too.
+pub(crate) fn capture(cmd: &mut Command, through: &Path) -> Result<(ExitStatus, String)> {
     let file = create(through)?;
     let mut grown = std::fs::File::open(through)?;
     let mut output = Vec::new();
@@ -100,10 +104,7 @@ pub(crate) fn capture(cmd: &mut Command, through: &Path) -> Result<String> {
     };
     let status = watch(cmd.stdout(file), Duration::from_millis(200), |_| drop(show_more()))?;
     show_more()?;
-    if !status.success() {
-        bail!("`{}` failed ({status})", brief(cmd));
-    }
-    Ok(String::from_utf8_lossy(&output).into_owned())
+    Ok((status, String::from_utf8_lossy(&output).into_owned()))
 }
 
 /// Runs the command with its output in a file, of which an error shows the end.
