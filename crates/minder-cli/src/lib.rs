@@ -42,6 +42,9 @@ use crate::ui::table::escape;
 /// times as much without optimisation.
 const STACK_MIN: u64 = if cfg!(debug_assertions) { 512 << 10 } else { 96 << 10 };
 
+/// What `minder --version` prints.
+const VERSION: &str = concat!("minder ", env!("CARGO_PKG_VERSION"), "\n");
+
 /// Runs the command with these arguments. The first is the name by which it was started.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(bytes) = minder_os::limits::stack_limit().filter(|bytes| *bytes < STACK_MIN) {
@@ -72,6 +75,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     } else if args.get(1).is_some_and(|subcommand| subcommand == "run") {
         rewrite_optional_values(&mut args);
+    }
+    if let [_, flag] = args.as_slice()
+        && (flag == "--version" || flag == "-V")
+    {
+        return exit_code(print_version());
     }
     let flags = match Flags::try_parse_from(&args) {
         Ok(flags) => flags,
@@ -144,10 +152,8 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
         let _ = ui::print_help(help().as_ref().unwrap_or(error));
         return ExitCode::from(exit::OTHER);
     }
-    if asks_for_version(error)
-        && let Err(version) = Flags::try_parse_from(["minder", "--version"])
-    {
-        return exit_code(print_help(&version));
+    if asks_for_version(error) {
+        return exit_code(print_version());
     }
     let minder = Flags::interface();
     let line = match args.first().and_then(|name| name.to_str()) {
@@ -159,9 +165,19 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
     ExitCode::from(exit::OTHER)
 }
 
+/// Prints the version as clap does, which would create its flags first.
+fn print_version() -> anyhow::Result<ExitCode> {
+    print(|| std::io::stdout().write_all(VERSION.as_bytes()))
+}
+
 fn print_help(error: &clap::Error) -> anyhow::Result<ExitCode> {
+    print(|| ui::print_help(error))
+}
+
+/// Prints a text on standard output.
+fn print(text: impl FnOnce() -> std::io::Result<()>) -> anyhow::Result<ExitCode> {
     ui::check_stdout()?;
-    match ui::print_help(error).and_then(|()| std::io::stdout().flush()) {
+    match text().and_then(|()| std::io::stdout().flush()) {
         // The reader has seen enough, such as `head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(error) => Err(anyhow::Error::from(error).context("cannot write to standard output")),
@@ -174,6 +190,21 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+
+    #[test]
+    fn version_is_that_of_clap() {
+        assert_eq!(Flags::command().render_version(), VERSION);
+    }
+
+    #[test]
+    fn descriptions_do_not_change_when_flags_are_created() {
+        let about = |minder: &clap::Command| -> Vec<Option<String>> {
+            minder.get_subcommands().map(|it| it.get_about().map(ToString::to_string)).collect()
+        };
+        let listed = about(&Flags::command());
+        assert!(listed.iter().all(Option::is_some), "{listed:?}");
+        assert_eq!(listed, about(&Flags::interface()));
+    }
 
     #[test]
     fn clap_accepts_the_flags() {

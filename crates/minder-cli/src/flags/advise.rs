@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// See [`crate::commands::advise`].
+// See `crate::commands::advise`.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "minder advise [FLAGS] [RUN]",

@@ -9,7 +9,7 @@ use super::file_name::file_name;
 use super::sizes::{Sizes, sizes, sizes_up_to};
 use super::turnaround::{self, TurnaroundFlags};
 
-/// Flags of [`crate::commands::bench`].
+// Flags of `crate::commands::bench`.
 #[derive(Debug, Args)]
 #[command(
     subcommand_value_name = "WHAT",
@@ -21,7 +21,7 @@ pub(crate) struct BenchFlags {
     pub(crate) what: Bench,
 }
 
-/// The operation that is measured.
+// The operation that is measured.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
     /// One wait for one of many objects, by mechanism and number of objects.

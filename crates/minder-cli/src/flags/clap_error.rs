@@ -146,7 +146,7 @@ fn first_line(error: &Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory, Parser};
+    use clap::Parser;
 
     use super::*;
     use crate::flags::Flags;
@@ -230,7 +230,7 @@ mod tests {
     fn message(line: &str) -> (String, String) {
         let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let error = Flags::try_parse_from([OsString::from("minder")].iter().chain(&args)).expect_err(line);
-        let minder = Flags::command();
+        let minder = Flags::interface();
         (clap_error_line(&error, &minder, &args), clap_error_hint(&error, &minder, &args))
     }
 

@@ -10,7 +10,7 @@ use minder::clock::SLEEP_MAX;
 use super::file_name::file_name;
 use crate::units::{fine_time, time};
 
-/// See [`crate::commands::clock`].
+// See `crate::commands::clock`.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -26,7 +26,7 @@ pub(crate) struct ClockFlags {
     pub(crate) output: ClockOutput,
 }
 
-/// What is measured, if it is not the state.
+// What is measured, if it is not the state.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Clock {
     /// Sleep by every mechanism of this system, and show how late each is.
@@ -51,7 +51,7 @@ pub(crate) struct ProbeFlags {
     pub(crate) args: Vec<String>,
 }
 
-/// The form of what is shown.
+// The form of what is shown.
 #[derive(Debug, Args)]
 pub(crate) struct ClockOutput {
     /// Print CSV, the names of the columns first (RFC 4180).

@@ -30,7 +30,7 @@ A project's file may not choose the program that runs, the arguments and environ
 the jobs, or files: docs/configuration.md lists these flags. It is ignored if it is a
 link, belongs to another user than you and root, or if other users may write to it.";
 
-/// See [`crate::commands::config`].
+// See `crate::commands::config`.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "minder config [FLAGS]",

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::units::{count, fine_time, time};
 
-/// See [`crate::commands::run`].
+// See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Failures and time limits")]
 pub(crate) struct ControlFlags {

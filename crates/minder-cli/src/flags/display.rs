@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-/// See [`crate::commands::run`].
+// See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Progress and messages")]
 pub(crate) struct DisplayFlags {

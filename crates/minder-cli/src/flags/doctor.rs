@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// See [`crate::commands::doctor`].
+// See `crate::commands::doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorFlags {
     /// Print JSON instead of a table.

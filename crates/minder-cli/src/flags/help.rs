@@ -3,7 +3,7 @@
 use clap::Args;
 use clap_complete::Shell;
 
-/// See [`crate::commands::help`].
+// See `crate::commands::help`.
 #[derive(Debug, Args)]
 #[command(override_usage = "minder help [COMMAND|TOPIC]")]
 pub(crate) struct HelpFlags {
@@ -11,7 +11,7 @@ pub(crate) struct HelpFlags {
     pub(crate) name: Vec<String>,
 }
 
-/// See [`crate::commands::man`].
+// See `crate::commands::man`.
 #[derive(Debug, Args)]
 #[command(after_help = "Try: minder man run | man -l -")]
 pub(crate) struct ManFlags {
@@ -20,7 +20,7 @@ pub(crate) struct ManFlags {
     pub(crate) command: Vec<String>,
 }
 
-/// See [`crate::commands::completions`].
+// See `crate::commands::completions`.
 #[derive(Debug, Args)]
 #[command(after_long_help = COMPLETIONS)]
 pub(crate) struct CompletionsFlags {

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::units::{count, size};
 
-/// See [`crate::commands::run`].
+// See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputFlags {
@@ -113,7 +113,7 @@ pub(crate) struct InputFlags {
     pub(crate) total_jobs: Option<u64>,
 }
 
-/// Flags for the number of arguments per job.
+// Flags for the number of arguments per job.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Arguments per job")]
 pub(crate) struct ArityFlags {
@@ -156,7 +156,7 @@ pub(crate) struct ArityFlags {
     pub(crate) exit: bool,
 }
 
-/// Flags for placeholders.
+// Flags for placeholders.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Placeholders and values")]
 pub(crate) struct PlaceholderFlags {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// See [`crate::commands::log`].
+// See `crate::commands::log`.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "minder log [FLAGS] [RUN [JOB]]",

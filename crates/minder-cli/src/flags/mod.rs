@@ -93,8 +93,11 @@ impl Flags {
     }
 }
 
-/// The subcommand.
+/// The subcommand. clap creates the flags of the one that is named: those of all take longer than a
+/// short run. They are created after the doc comment was read, and a doc comment of their struct would
+/// replace it. So these structs, and those flattened into them, have plain comments.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Verb {
     /// Run a command for each argument, several at once.
     Run(Box<RunFlags>),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// See [`crate::commands::run`].
+// See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputFlags {
@@ -128,7 +128,7 @@ pub(crate) enum OutputTimeFlag {
     Never,
 }
 
-/// Flags of `minder run` for its record.
+// Flags of `minder run` for its record.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Record and resuming")]
 pub(crate) struct RecordFlags {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-/// See [`crate::commands::run`].
+// See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Standard input in blocks")]
 pub(crate) struct PipeFlags {

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::units::{buffer, time};
 
-/// See [`crate::commands::relay`].
+// See `crate::commands::relay`.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "minder relay [FLAGS] [--] COMMAND [ARGUMENT]…",

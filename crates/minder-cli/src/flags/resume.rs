@@ -60,7 +60,7 @@ const ATTEMPT: [&str; 44] = [
     "sync",
 ];
 
-/// See [`crate::commands::run`].
+// See `crate::commands::run`.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "minder resume [FLAGS] [RUN]",
@@ -77,7 +77,7 @@ pub(crate) struct ResumeFlags {
     pub(crate) attempt: AttemptFlags,
 }
 
-/// See [`crate::commands::run`].
+// See `crate::commands::run`.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "minder retry [FLAGS] [RUN]",
@@ -90,7 +90,7 @@ pub(crate) struct RetryFlags {
     pub(crate) attempt: AttemptFlags,
 }
 
-/// A run, and flags for one more attempt at it.
+// A run, and flags for one more attempt at it.
 #[derive(Debug, Args)]
 pub(crate) struct AttemptFlags {
     /// The run: its id, the first digits of the id, or `last`. Without it, the last run of this
@@ -244,7 +244,7 @@ The exit status is that of `minder run`, for the jobs of this attempt.";
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory, Parser};
+    use clap::Parser;
 
     use super::*;
     use crate::flags::{Flags, Verb};
@@ -293,7 +293,7 @@ mod tests {
             let args: Vec<OsString> =
                 "resume".split(' ').chain(line.split(' ')).map(OsString::from).collect();
             let error = resume(line).expect_err(line);
-            assert_eq!(resume_error_line(&error, &Flags::command(), &args), expected, "{line}");
+            assert_eq!(resume_error_line(&error, &Flags::interface(), &args), expected, "{line}");
         }
     }
 }

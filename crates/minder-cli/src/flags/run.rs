@@ -16,7 +16,7 @@ minder run [FLAGS] COMMAND… ::: ARGUMENT…
        … | minder run [FLAGS] COMMAND…
        minder run [FLAGS] ::: COMMAND…";
 
-/// See [`crate::commands::run`].
+// See `crate::commands::run`.
 #[derive(Debug, Args)]
 #[command(
     override_usage = USAGE,

@@ -42,14 +42,12 @@ pub(super) fn shorts(arg: &Arg) -> impl Iterator<Item = char> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
     use crate::flags::Flags;
 
     #[test]
     fn typed_name_returns_the_spelling_before_the_value() {
-        let minder = Flags::command();
+        let minder = Flags::interface();
         let run = minder.find_subcommand("run").expect("find subcommand");
         for (flag, value, line, expected) in [
             ("--max-args", "echo", "-n echo", Some("-n")),

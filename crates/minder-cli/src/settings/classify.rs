@@ -176,14 +176,12 @@ fn reason(groups: &[Group], name: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
     use crate::flags::Flags;
 
     #[test]
     fn each_flag_is_in_one_table() {
-        let minder = Flags::command();
+        let minder = Flags::interface();
         let run = minder.find_subcommand("run").expect("find subcommand");
         let grouped = FORBIDDEN.iter().chain(TYPED_ONLY).flat_map(|group| group.names);
         let known: Vec<&str> = grouped.chain(ALLOWED).copied().collect();

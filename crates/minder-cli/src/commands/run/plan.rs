@@ -6,7 +6,6 @@ use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::CommandFactory;
 use minder::Command;
 use minder_record::event::OsBytes;
 use minder_record::lookup;
@@ -87,7 +86,7 @@ impl Plan {
         };
         let parse = |flags: &[&[OsString]]| {
             recorded::parse(&manifest, flags, &arguments).map_err(|error| {
-                let why = clap_error_line(&error, &Flags::command(), &[]);
+                let why = clap_error_line(&error, &Flags::interface(), &[]);
                 anyhow::anyhow!("cannot combine these flags with those of run {id}: {why}")
             })
         };

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use minder_record::store;
 use minder_runner::config::ResumeMode;
 
@@ -91,7 +91,7 @@ fn flags_after(words: &[OsString]) -> Result<AttemptFlags> {
     let line: Vec<OsString> =
         ["minder", "resume"].map(OsString::from).into_iter().chain(words.iter().cloned()).collect();
     let flags = Flags::try_parse_from(&line)
-        .map_err(|error| anyhow!(resume_error_line(&error, &Flags::command(), &line[1..])))?;
+        .map_err(|error| anyhow!(resume_error_line(&error, &Flags::interface(), &line[1..])))?;
     match flags.verb {
         Verb::Resume(flags) if flags.attempt.run.is_none() && !flags.failed => Ok(flags.attempt),
         _ => bail!(

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
 use super::args::ParallelArgs;
 use super::options::OptionKey;
@@ -28,7 +28,7 @@ pub(in crate::compat) fn print_quoted(args: &ParallelArgs) -> Result<ExitCode> {
     let argument_only = run_args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--commands");
     line.extend(run_args);
     let flags = Flags::try_parse_from(&line)
-        .map_err(|error| anyhow!(clap_error_line(&error, &Flags::command(), &line[1..])))?;
+        .map_err(|error| anyhow!(clap_error_line(&error, &Flags::interface(), &line[1..])))?;
     let Verb::Run(flags) = flags.verb else { bail!("`--shell-quote` requires a command to run") };
     let Plan { config, arguments: mut input, .. } = Plan::new(*flags, &line, CompatMode::Parallel)?;
     let argument = Template::text(&"{}".into(), &Options::default());
