@@ -86,7 +86,6 @@ pub(crate) struct TurnaroundFlags {
     pub(crate) svg: Option<PathBuf>,
 
     /// Also write a workbook for a spreadsheet program: measurements, medians and charts.
-    #[cfg(feature = "xlsx")]
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(file_name))]
     pub(crate) xlsx: Option<PathBuf>,
 }

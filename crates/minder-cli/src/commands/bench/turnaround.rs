@@ -47,6 +47,12 @@ struct OutputFiles {
 
 /// Measures what the flags ask for, and shows it.
 pub(super) fn run(flags: &TurnaroundFlags) -> Result<ExitCode> {
+    if flags.xlsx.is_some() && cfg!(not(feature = "xlsx")) {
+        bail!(
+            "cannot write a workbook: this minder was built without it \
+             (`cargo install --path crates/minder-cli --features xlsx`)"
+        );
+    }
     let options = options(flags, host_stats::processors());
     let plan = plan(flags, &options)?;
     let mut session = Session::start()?;
@@ -54,7 +60,7 @@ pub(super) fn run(flags: &TurnaroundFlags) -> Result<ExitCode> {
     check_files(&[
         ("--results", results_path.as_deref()),
         ("--svg", flags.svg.as_deref()),
-        ("--xlsx", workbook_path(flags)),
+        ("--xlsx", flags.xlsx.as_deref()),
     ])?;
     let files = open_files(flags, &mut session)?;
     let mut results = None;
@@ -153,16 +159,6 @@ fn selected<T: Copy>(all: &[T], wanted: &[String], name: impl Fn(T) -> &'static 
     all.iter().copied().filter(is_wanted).collect()
 }
 
-#[cfg(feature = "xlsx")]
-fn workbook_path(flags: &TurnaroundFlags) -> Option<&Path> {
-    flags.xlsx.as_deref()
-}
-
-#[cfg(not(feature = "xlsx"))]
-fn workbook_path(_flags: &TurnaroundFlags) -> Option<&Path> {
-    None
-}
-
 /// Checks that no two flags name the same regular file.
 fn check_files(files: &[(&str, Option<&Path>)]) -> Result<()> {
     let mut known: Vec<(&str, PathBuf)> = Vec::new();
@@ -191,7 +187,7 @@ fn real_path(path: &Path) -> PathBuf {
 /// Opens the files of a chart and a workbook.
 fn open_files(flags: &TurnaroundFlags, session: &mut Session) -> Result<OutputFiles> {
     let chart = measuring::open_file(session, "chart", flags.svg.as_deref())?;
-    let workbook = measuring::open_file(session, "workbook", workbook_path(flags))?;
+    let workbook = measuring::open_file(session, "workbook", flags.xlsx.as_deref())?;
     Ok(OutputFiles { chart, workbook })
 }
 
