@@ -76,6 +76,10 @@ const CONFIG: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/no-config");
 /// Under Wine a start takes longer.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(windows) { 180 } else { 60 });
 
+/// The upper bound of a run that would otherwise wait for [`PATIENCE`] or longer: what takes
+/// milliseconds takes many seconds on a loaded machine.
+const SOON: Duration = Duration::from_secs(50);
+
 /// Splits a line into arguments. `KID` stands for test_child, `MINDER` for the command.
 fn arguments(line: &str) -> impl Iterator<Item = &str> {
     line.split_whitespace().map(|word| match word {

@@ -18,25 +18,27 @@ mod set;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::support::{alone, on_drop, own_children};
+use crate::support::{alone, cases, number, on_drop, own_children};
 use plan::{Host, Script};
 use processes::{Held, Tag};
 
-/// How many scripts are played by default: about ten seconds of processor time.
-const SCRIPTS: u64 = 700;
+/// How many scripts are played by default: about four seconds of processor time.
+const SCRIPTS: u64 = 150;
+/// How many with `MINDER_LONG=1`.
+const SCRIPTS_LONG: u64 = 700;
 /// Longer than any script takes on a busy machine.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_secs(180);
 /// The first scripts open what is kept from one to the next. Their leaks are not counted.
 const FIRST: u64 = 20;
 
 #[test]
 fn random_scripts_match_the_model() {
     alone("scripts::random_scripts_match_the_model", || {
-        let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
         let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let clock = clock.expect("clock is after 1970").as_nanos() as u64 % 1_000_000;
         let seed = number("MINDER_SEED");
-        let count = number("MINDER_SCRIPTS").unwrap_or(if seed.is_some() { 1 } else { SCRIPTS });
+        let (few, many) = if seed.is_some() { (1, 1) } else { (SCRIPTS, SCRIPTS_LONG) };
+        let count = cases("MINDER_SCRIPTS", few, many);
         let watchdog = watchdog();
         for first in 0..FIRST {
             play(&draw::script(first), &watchdog, None);

@@ -64,8 +64,25 @@ pub(crate) fn patience() -> Instant {
     Instant::now() + PATIENCE
 }
 
-/// Under Wine a start takes longer.
-const PATIENCE: Duration = Duration::from_secs(if cfg!(windows) { 60 } else { 20 });
+/// What one step takes at most on the slowest machine; only a failing test waits so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Returns how many cases a random test tries: the number in the variable. Without it, `short`, and
+/// `long` with `MINDER_LONG=1`.
+pub(crate) fn cases(variable: &str, short: u64, long: u64) -> u64 {
+    number(variable).unwrap_or(if is_long() { long } else { short })
+}
+
+/// Returns whether random tests try many cases: with `MINDER_LONG=1`.
+pub(crate) fn is_long() -> bool {
+    std::env::var("MINDER_LONG").is_ok_and(|value| value == "1")
+}
+
+/// Returns the number in an environment variable, or `None` without the variable.
+pub(crate) fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text}: not a number")))
+}
 
 /// How long a race is run.
 pub(crate) fn race_time() -> Duration {

@@ -19,9 +19,10 @@ mod programs;
 mod several;
 mod shells;
 
-/// Pairs of template and value that are tried on `sh`, and on every further shell.
-const PAIRS: usize = 10_000;
-const PAIRS_MORE: usize = 1_500;
+/// Pairs of template and value that are tried on `sh`, and on every further shell; with `MINDER_LONG=1`
+/// four times as many.
+const PAIRS: usize = 2_500;
+const PAIRS_MORE: usize = 375;
 const PAIRS_PER_LINE: usize = 25;
 
 /// Returns the shells of this machine that are tried. `MINDER_SHELLS` adds more, separated by
@@ -401,14 +402,18 @@ fn each_line(pairs: usize, pairs_per_line: usize, shell: &OsStr) {
 #[test]
 fn job_gets_exact_values_and_never_runs_them() {
     for (i, shell) in shells().iter().enumerate() {
-        each_line(if i == 0 { PAIRS } else { PAIRS_MORE }, PAIRS_PER_LINE, shell);
+        each_line(times() * if i == 0 { PAIRS } else { PAIRS_MORE }, PAIRS_PER_LINE, shell);
     }
+}
+
+fn times() -> usize {
+    if crate::support::is_long() { 4 } else { 1 }
 }
 
 #[test]
 fn single_value_in_short_line_is_exact() {
     for shell in shells() {
-        each_line(400, 1, &shell);
+        each_line(times() * 100, 1, &shell);
     }
 }
 
@@ -524,12 +529,16 @@ fn accepted_line_never_runs_a_value() {
         "eval",
     ];
     let columns = values.map(|value| [OsString::from(value.replace('C', &canary))]);
-    for line in applied().chain(whole().map(str::to_owned)) {
-        for shell in shells_and_yash() {
+    // Without MINDER_LONG=1, every line is tried in every shell with a quarter of the values, and every
+    // value in every shell with a quarter of the lines.
+    let is_long = crate::support::is_long();
+    for (row, line) in applied().chain(whole().map(str::to_owned)).enumerate() {
+        for (nth, shell) in shells_and_yash().into_iter().enumerate() {
             let Ok(template) = Template::parse(&[OsString::from(&line)], &with_shell(&shell)) else {
                 continue;
             };
-            for column in &columns {
+            let is_chosen = |column: usize| is_long || (row + nth + column).is_multiple_of(4);
+            for (_, column) in columns.iter().enumerate().filter(|(column, _)| is_chosen(*column)) {
                 let Ok(argv) = template.argv(&Job { columns: column, number: 1, slot: 1, ..Job::default() })
                 else {
                     continue;
@@ -586,7 +595,7 @@ fn token_soup_never_runs_a_value() {
     let columns = values.map(|value| [OsString::from(value.replace('C', &canary))]);
     let tokens: Vec<&str> = SOUP.split(' ').collect();
     for (i, shell) in shells().iter().enumerate() {
-        let wanted = std::env::var("MINDER_SOUP").map_or(500, |n| n.parse().unwrap());
+        let wanted = crate::support::cases("MINDER_SOUP", 60, 500);
         let mut accepted = 0;
         let mut seed = i as u64 * 1_000_000_000;
         while accepted < wanted {

@@ -8,11 +8,9 @@ use std::time::{Duration, Instant};
 use minder::{Command, ExitStatus, Group, Size, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{MINDER, Run, children, file, from, minder, minder_as, path, pipe, temp_dir};
+use super::{MINDER, Run, SOON, children, file, from, minder, minder_as, path, pipe, temp_dir};
 use crate::support::{TEST_CHILD, lives, nap, patience, pattern, readable};
 
-/// What a loaded machine may need for what takes milliseconds.
-const SOON: Duration = Duration::from_secs(10);
 /// A pause in which something would happen that must not.
 const A_WHILE: Duration = Duration::from_millis(400);
 const MIB: usize = 1 << 20;
@@ -37,7 +35,7 @@ fn sh(flags: &str, line: &str) -> Command {
 
 /// Reads once, up to 1 MiB. Fails if nothing comes.
 fn read(reader: &mut File) -> Vec<u8> {
-    assert!(readable(std::os::fd::AsFd::as_fd(reader), SOON * 3), "no output came");
+    assert!(readable(std::os::fd::AsFd::as_fd(reader), SOON), "no output came");
     let mut piece = vec![0; MIB];
     let count = reader.read(&mut piece).expect("read output");
     piece.truncate(count);
@@ -154,15 +152,20 @@ fn short_output_comes_at_once() {
         command.stdin(Stdio::piped());
         let (mut run, mut reader) = start(command);
         let mut fastest = SOON;
-        for round in 0..20 {
+        let until = patience();
+        // A busy machine delays some lines. None would come before the relay gathers, which is 4 ms.
+        for round in 0.. {
             let begun = Instant::now();
             run.write(format!("line{round}\n").as_bytes());
             read_until(&mut reader, &format!("line{round} "));
             fastest = fastest.min(begun.elapsed());
+            if round >= 20 && fastest < Duration::from_millis(4) {
+                break;
+            }
+            assert!(begun < until, "{flags}: {fastest:?}");
         }
         run.close();
         run.wait().exit_code(0);
-        assert!(fastest < Duration::from_millis(4), "{flags}: {fastest:?}");
     }
 }
 
@@ -438,8 +441,7 @@ fn relay_exits_when_everything_was_read() {
         run.read_for(Duration::from_millis(50));
         assert!(run.record().done.is_none(), "one byte was not read");
         assert_eq!(read(&mut reader).len(), 1);
-        let run = run.wait().exit_code(0);
-        assert!(run.wall < SOON * 6);
+        run.wait().exit_code(0);
     }
 }
 

@@ -54,7 +54,7 @@ fn too_few_descriptors_for_one_job_fail_at_once() {
         kinds += 1;
         eprintln!("{limit}: {}", ended.err.trim_end());
         assert!(ended.out.is_empty(), "{limit}: {ended:?}");
-        assert!(ended.wall < std::time::Duration::from_secs(10), "{limit}: {:?}", ended.wall);
+        assert!(ended.wall < super::SOON, "{limit}: {:?}", ended.wall);
         if limit >= 14 {
             ended.exit_code(255).error_line(&["too many open files"]);
         }

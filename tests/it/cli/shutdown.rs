@@ -130,22 +130,29 @@ fn jobs_swept_without_guardians_are_cut_off_with_the_run() {
 #[test]
 fn job_killed_alone_has_failed() {
     for flags in ["", "-k", "--lb", "--halt now,fail=1", "--spool", "--tag"] {
-        let dir = temp_dir();
-        let joblog = dir.path().join("joblog");
-        let mut command = minder(&format!("run -j2 --joblog {} {flags}", path(&joblog)));
-        command.env("MINDER_STATE_DIR", dir.path().join("state"));
-        command.args(["echo said; kill -9 $$; : {}", ":::", "1"]);
-        let ended = Run::start(&command).wait();
-        assert!(ended.text().ends_with("said\n"), "{flags}: {ended:?}");
-        assert!(matches!(ended.status, ExitStatus::Exited(1 | 137)), "{flags}: {ended:?}");
-        let row = file(&joblog).lines().nth(1).unwrap_or_default().to_owned();
-        let fields: Vec<&str> = row.split('\t').collect();
-        assert_eq!(fields[6..8], ["0", "9"], "{flags}: {row}");
-        assert!(fields[3].trim().parse::<f64>().is_ok_and(|took| took < 0.9), "the wait counts: {row}");
-        let mut command = minder("run --resume last");
-        command.env("MINDER_STATE_DIR", dir.path().join("state"));
-        assert_eq!(Run::start(&command).wait().text(), "", "{flags}: it ran again");
+        // The wait for a signal is a second long. A busy machine delays some jobs for as long.
+        let is_short = (0..20).any(|_| job_killed_alone(flags) < 0.9);
+        assert!(is_short, "{flags}: the wait counts");
     }
+}
+
+/// Runs a job that is killed alone, checks its results, and returns its recorded time in seconds.
+fn job_killed_alone(flags: &str) -> f64 {
+    let dir = temp_dir();
+    let joblog = dir.path().join("joblog");
+    let mut command = minder(&format!("run -j2 --joblog {} {flags}", path(&joblog)));
+    command.env("MINDER_STATE_DIR", dir.path().join("state"));
+    command.args(["echo said; kill -9 $$; : {}", ":::", "1"]);
+    let ended = Run::start(&command).wait();
+    assert!(ended.text().ends_with("said\n"), "{flags}: {ended:?}");
+    assert!(matches!(ended.status, ExitStatus::Exited(1 | 137)), "{flags}: {ended:?}");
+    let row = file(&joblog).lines().nth(1).unwrap_or_default().to_owned();
+    let fields: Vec<&str> = row.split('\t').collect();
+    assert_eq!(fields[6..8], ["0", "9"], "{flags}: {row}");
+    let mut command = minder("run --resume last");
+    command.env("MINDER_STATE_DIR", dir.path().join("state"));
+    assert_eq!(Run::start(&command).wait().text(), "", "{flags}: it ran again");
+    fields[3].trim().parse().expect("parse seconds")
 }
 
 #[test]

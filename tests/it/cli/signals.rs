@@ -6,11 +6,8 @@ use std::time::Duration;
 use minder::Stdio;
 use rustix::process::Signal;
 
-use super::{Run, file, minder, minder_as, path, pipe, temp_dir};
+use super::{Run, SOON, file, minder, minder_as, path, pipe, temp_dir};
 use crate::support::KID;
-
-/// Ten seconds: what a loaded machine may need for what takes milliseconds.
-const SOON: Duration = Duration::from_secs(10);
 
 const IGNORE: &str = "trap '' TERM;";
 
@@ -93,7 +90,7 @@ fn unread(flags: &str, wishes: u32) {
         live.read_for(Duration::from_millis(300));
     }
     let ended = live.wait();
-    assert!(!ended.status.success() && ended.wall < Duration::from_secs(20), "{ended:?}");
+    assert!(!ended.status.success() && ended.wall < SOON, "{ended:?}");
     drop(reader);
 }
 

@@ -68,7 +68,7 @@ fn permanent_shortage_is_an_error() {
         let error =
             pool.run_worker(&mut set, 0, 1, &mut handler).expect_err("run worker without free descriptor");
         assert_eq!(error.kind(), minder::ErrorKind::Exhausted);
-        assert!((1..10).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+        assert!((1..60).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
         drop(held);
     });
 }

@@ -238,7 +238,7 @@ fn hundred_thousand_changes_without_a_wait_leave_nothing() {
         }
         raise(&other);
         expect(&poller, &[CHANGES - 1]);
-        assert!(before.elapsed() < Duration::from_secs(15), "changes became slow: {:?}", before.elapsed());
+        assert!(before.elapsed() < Duration::from_secs(60), "changes became slow: {:?}", before.elapsed());
     });
 }
 

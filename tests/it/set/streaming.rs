@@ -1,11 +1,10 @@
-//! Output that waited and is handed over while its child continues; output that passes on without a
-//! copy.
+//! Output that waited and is handed over while its child continues, and output that is forwarded.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -187,10 +186,12 @@ fn full_pipe(nonblocking: bool) -> (Arc<File>, std::io::PipeReader, usize) {
     (Arc::new(file), reader, filled)
 }
 
+/// Returns a thread that reads everything once it is told to, or gives up waiting for that.
 #[cfg(unix)]
-fn read_later(mut reader: std::io::PipeReader, after_ms: u64) -> JoinHandle<Vec<u8>> {
+fn read_later(mut reader: std::io::PipeReader, told: mpsc::Receiver<()>) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
-        nap(Duration::from_millis(after_ms));
+        let _ = told.recv_timeout(patience().saturating_duration_since(Instant::now()));
+        drop(told);
         let mut all = Vec::new();
         reader.read_to_end(&mut all).expect("read to end");
         all
@@ -677,8 +678,8 @@ fn full_forward_pipe_blocks_only_its_child() {
             // Most of them: a busy machine delays some.
             late.sort_unstable();
             let median = late[late.len() / 2];
-            assert!(median < Duration::from_millis(50), "half of the waits ended {median:?} late, or later");
-            let thread = read_later(reader, 0);
+            assert!(median < Duration::from_millis(250), "half of the waits ended {median:?} late, or later");
+            let thread = read_later(reader, mpsc::channel().1);
             stream_log.sinks.insert((id, Stream::Stdout), Arc::clone(&file));
             stream_log.wait_all(&mut set);
             drop((file, std::mem::take(&mut stream_log.sinks)));
@@ -703,11 +704,11 @@ fn terminal_forwarded_to_a_full_pipe_does_not_block_the_set() {
         command.args(["lines", "30", "5"]).group(minder::Group::Terminal(minder::Size::default()));
         let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         set.forward(id, Stream::Stdout, &file).expect("forward output");
-        // This unblocks a blocked writer in the end.
-        let thread = read_later(reader, 3000);
-        let begun = Instant::now();
+        // The reader begins when it is told to, or unblocks a blocked writer in the end.
+        let (begin, told) = mpsc::channel();
+        let thread = read_later(reader, told);
         read_for(&mut stream_log, &mut set, Duration::from_millis(300));
-        assert!(begun.elapsed() < Duration::from_millis(2900), "the set waited for {:?}", begun.elapsed());
+        begin.send(()).expect("the set waited for the reader");
         stream_log.sinks.insert((id, Stream::Stdout), Arc::clone(&file));
         stream_log.wait_all(&mut set);
         drop((file, std::mem::take(&mut stream_log.sinks)));

@@ -21,6 +21,7 @@ use std::time::Instant;
 use minder_template::{Job, Options, Repeat, Template};
 
 use super::Random;
+use crate::support::number;
 use draw::{Drawn, Grammar, Piece, Probe, Writer};
 use sandbox::{Ground, Sandbox, Trace};
 use shells::Subject;
@@ -33,8 +34,9 @@ mod shown;
 mod shrink;
 mod values;
 
-/// The number of lines that are drawn for all shells.
-const CASES: u64 = 10_000;
+/// The number of lines that are drawn for all shells, and that with `MINDER_LONG=1`.
+const CASES: u64 = 2_000;
+const CASES_LONG: u64 = 10_000;
 
 /// The minimum share of accepted lines. A lower one would test little.
 const ACCEPTED_LEAST: f64 = 1.0 / 3.0;
@@ -255,12 +257,6 @@ fn search(
     share
 }
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name)
-        .ok()
-        .map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text}: not a number")))
-}
-
 #[test]
 fn drawn_line_never_runs_a_value() {
     let grammar = Grammar::new();
@@ -269,7 +265,7 @@ fn drawn_line_never_runs_a_value() {
     assert_eq!(grammar.missing(), [""; 0], "a choice names an undefined rule");
     let subjects = shells::found(&ground);
     let seed = number("MINDER_SEED").unwrap_or(0);
-    let cases = number("MINDER_GRAMMAR").unwrap_or(CASES);
+    let cases = crate::support::cases("MINDER_GRAMMAR", CASES, CASES_LONG);
     let share = search(&ground, &subjects, &values, seed..seed + cases, &|seed| {
         let subject = (seed % subjects.len() as u64) as usize;
         (subject, Case::draw(seed, &subjects[subject], &grammar, &values))
