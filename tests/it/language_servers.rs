@@ -156,10 +156,14 @@ fn requests_of_servers_are_answered_by_their_kind() {
     let directory = tempfile::tempdir().expect("make directory");
     let log = directory.path().join("log");
     let requests: String = requests.iter().map(|request| message(request)).collect();
-    let script = format!("{requests}exec cat > '{}'\n", log.display());
-    if complaint(&script, "2").is_none() {
-        return;
-    }
+    // It ends once it has read all answers.
+    let (path, count) = (log.display(), answers.len());
+    let script = format!(
+        "{requests}exec 3<&0; cat <&3 > '{path}' &\n\
+         until [ \"$(grep -o jsonrpc '{path}' | grep -c .)\" -gt {count} ]; do sleep 0.02; done; kill $!; exit 3\n"
+    );
+    let Some(text) = complaint(&script, DEADLINE) else { return };
+    assert_eq!(text, "language_servers: sh 1 ended too early (exit 3)\n");
     let sent = std::fs::read_to_string(&log).expect("read what was sent");
     for answer in answers {
         assert!(sent.contains(answer), "{answer}\n{sent}");

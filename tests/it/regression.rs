@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use minder::{ChildSet, ChildSetConfig, Event, OverflowPolicy, SpawnOptions, Termination};
 
 use crate::support::{
-    EventLog, kill_group_of, lives, nameless_files, next_event, patience, patterned, test_child,
+    EventLog, kill_group_of, lives, nameless_files, nap, next_event, patience, patterned, test_child,
 };
 
 /// A grace period without an end was cut to five seconds.
@@ -189,7 +189,7 @@ fn unread_output_was_treated_as_silent() {
     }
     let pids: Vec<u32> = ids.iter().map(|id| set.pid(*id).expect("get pid")).collect();
     while pids.iter().any(|pid| lives(*pid)) {
-        std::thread::yield_now();
+        nap(Duration::from_millis(1));
     }
     let mut event_log = EventLog::default();
     let mut exits = 0;

@@ -1,6 +1,7 @@
 //! Random operations on a heap and on a plain graph, which have to agree after each collection.
 //!
-//! `MINDER_CELLS` is the number of operations, `MINDER_SEED` repeats a choice.
+//! `MINDER_CELLS` is the number of operations, `MINDER_LONG=1` makes it larger, `MINDER_SEED` repeats a
+//! choice.
 
 mod graph;
 mod operation;
@@ -173,7 +174,12 @@ impl Model {
 
 /// Returns the number of operations of a test that does a part of them.
 fn operations(part: u64) -> u64 {
-    let default = if cfg!(miri) { 40 } else { 60_000 };
+    let is_long = std::env::var("MINDER_LONG").is_ok_and(|value| value == "1");
+    let default = match () {
+        () if cfg!(miri) => 40,
+        () if is_long => 60_000,
+        () => 20_000,
+    };
     variable("MINDER_CELLS").unwrap_or(default) / part
 }
 

@@ -1,6 +1,6 @@
 //! Random invocations, made of what most invocations are made of.
 //!
-//! 30 a run; 2000 with `MINDER_ORACLE=full`. `MINDER_SEED` repeats a choice. What fails is made
+//! 16 a run; 32 with `MINDER_LONG=1`, 2000 with `MINDER_ORACLE=full`. `MINDER_SEED` repeats a choice. What fails is made
 //! smaller before it is shown.
 
 mod piped;
@@ -14,7 +14,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use super::harness::{self, Player, Scene};
 
 /// How many invocations are tried.
-const TRIES: usize = 30;
+const TRIES: usize = 16;
+const TRIES_LONG: usize = 32;
 const TRIES_FULL: usize = 2000;
 
 /// How often a failure is made smaller at most: each step starts GNU parallel once.
@@ -497,7 +498,11 @@ fn try_them(strategy: &(impl Strategy<Value = Invocation> + Sync), right: Player
     if !super::is_there() {
         return;
     }
-    let tries = if crate::support::is_full() { TRIES_FULL } else { TRIES };
+    let tries = match (crate::support::is_full(), crate::support::is_long()) {
+        (true, _) => TRIES_FULL,
+        (_, true) => TRIES_LONG,
+        _ => TRIES,
+    };
     let seed = seed();
     eprintln!("MINDER_SEED={seed}");
     let faults = Mutex::new(Vec::new());

@@ -6,8 +6,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// How many random runs. Wine is slow, and the threads are the same there.
-const RUNS: u32 = if cfg!(windows) { 500 } else { 10_000 };
+/// How many random runs, and how many with `MINDER_LONG=1`. Wine is slow, and the threads are the same
+/// there.
+const RUNS: u32 = if cfg!(windows) { 500 } else { 2_000 };
+const RUNS_LONG: u32 = 10_000;
 
 /// What an item does at each attempt, and what it costs.
 #[derive(Clone, Debug)]
@@ -204,7 +206,7 @@ fn check_log(run: &Run, degree: usize, log: &[Step], may_stop: bool) -> Result<(
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: RUNS,
+        cases: if crate::support::is_long() { RUNS_LONG } else { RUNS },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
