@@ -197,6 +197,12 @@ mod circumstances {
                 }
                 "ignore" => set_ignored(number),
                 "block" => block(number),
+                // Without a terminal, whatever the caller has.
+                "session" => rustix::process::setsid().map(drop).map_err(io::Error::from),
+                #[cfg(target_os = "linux")]
+                "plain" => close_on_exec(),
+                #[cfg(target_os = "linux")]
+                "traced" => nix::sys::ptrace::traceme().map_err(io::Error::from),
                 "close" => {
                     // SAFETY: one of our standard streams, which nothing in this program uses from here on.
                     drop(unsafe { OwnedFd::from_raw_fd(number.cast_signed()) });
@@ -211,6 +217,16 @@ mod circumstances {
         // The mask and ignored signals survive exec, except SIGPIPE, which gets its default action
         // back.
         command.exec()
+    }
+
+    /// Lets a program inherit the standard streams only.
+    #[cfg(target_os = "linux")]
+    fn close_on_exec() -> io::Result<()> {
+        // SAFETY: the call sets a flag, and closes nothing.
+        match unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
     fn set_ignored(signal: u32) -> io::Result<()> {

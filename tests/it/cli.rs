@@ -434,7 +434,7 @@ fn jobs_in(stream: &[u8]) -> Vec<usize> {
 
 /// Returns the pids of the children of all threads of a process.
 #[cfg(target_os = "linux")]
-fn children(pid: u32) -> Vec<u32> {
+pub(crate) fn children(pid: u32) -> Vec<u32> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists: Vec<String> = threads.map(|thread| file(&thread.path().join("children"))).collect();
     lists.iter().flat_map(|list| pids(list)).collect()

@@ -24,6 +24,8 @@ mod guardian;
 mod seccomp;
 #[cfg(target_os = "linux")] // PID namespaces.
 mod foreign_proc;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))] // ptrace(2), valgrind, and counts of one processor.
+mod cost;
 mod background;
 #[cfg(target_os = "linux")] // `/proc` lists what a script leaves behind.
 mod scripts;

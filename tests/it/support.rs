@@ -211,7 +211,8 @@ pub(crate) fn skip(why: std::fmt::Arguments<'_>) {
     }
 }
 
-fn tell(line: &str) {
+/// Prints a line, also if the test succeeds.
+pub(crate) fn tell(line: &str) {
     // The result of the test does not depend on this line.
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
