@@ -23,6 +23,7 @@ mod source_package;
 mod ruby;
 mod emacs;
 mod surroundings;
+mod cost;
 #[cfg(unix)]
 mod compat;
 
@@ -71,6 +72,9 @@ cargo xtask COMMAND
       docs/measurements/compat.md. --count: the first N scripts of each, into target/compat;
       --numbers: only these scripts; --as: the column of the build; --xargs-words 'run': `minder run`
       in place of xargs; --show: prints one script and both answers.
+  cost [--print]
+      Counts system calls, instructions, memory and bytes of the release build, and compares them with
+      tests/it/cost/budget.toml. --print: prints that file with the present counts.
   targets [--list] [NAME]...
       Compile-checks other systems.
   wine [--full]
@@ -126,6 +130,7 @@ fn main() -> ExitCode {
         Some("emacs") => emacs::main(rest),
         Some("c-header") => c::header::main(rest),
         Some("surroundings") => surroundings::main(rest),
+        Some("cost") => cost::main(rest),
         Some("bench") => bench::main(rest),
         #[cfg(unix)]
         Some("compat") => compat::main(rest),

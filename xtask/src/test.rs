@@ -14,7 +14,7 @@ mod options;
 pub(crate) mod report;
 
 use crate::part::Part;
-use crate::{api, c, emacs, install, ruby, run, targets, tidy, toolchain, tree, wine};
+use crate::{api, c, cost, emacs, install, ruby, run, targets, tidy, toolchain, tree, wine};
 use anyhow::{Context, Result, bail};
 use options::Options;
 use report::{Finished, Report};
@@ -76,7 +76,7 @@ impl Step {
 
 /// All steps, quick ones first. The steps of the first side share a target directory and flags, so
 /// that each reuses what the one before built.
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 17] = [
     Step::new("fmt", Side::First, Part::Quick, "the sources are formatted", fmt),
     Step::new("tidy", Side::First, Part::Quick, "the tree keeps its own rules", tidy),
     Step::new("test", Side::First, Part::Quick, "unit, integration and documentation tests", test),
@@ -100,6 +100,20 @@ const STEPS: [Step; 15] = [
         Part::All,
         "the package for Emacs: tests of processes; rest: its other tests, documentation, an installation",
         |options| emacs::check::check(options.part).map(Done::from),
+    ),
+    Step::new(
+        "cost",
+        Side::First,
+        Part::Rest,
+        "system calls, instructions, memory and bytes of a release build are within their budget",
+        |_| cost::check().map(Done::from),
+    ),
+    Step::new(
+        "random",
+        Side::First,
+        Part::Rest,
+        "random shell lines and scripts of children, with many cases",
+        random,
     ),
     Step::new(
         "servers",
@@ -363,15 +377,16 @@ const WITH_SERVERS: &str = "language_servers::real_servers";
 
 /// Returns `cargo test` of the workspace, built with the same features by each step. An argument of the
 /// test programs may follow.
-fn cargo_test() -> Command {
+pub(crate) fn cargo_test() -> Command {
     let mut cmd = run::with_default_signals(run::cargo().get_program());
     run::prepare_for_cargo(&mut cmd);
     cmd.args(["test", "--workspace"]).args(OPTIONAL);
     cmd
 }
 
-/// Runs test programs, which write down what they skip.
-fn run_tests(cmd: &mut Command, name: &str) -> Result<Done> {
+/// Runs test programs, which write down what they skip. Returns that, and their closing lines without those
+/// of programs that have none of the tests.
+pub(crate) fn run_tests(cmd: &mut Command, name: &str) -> Result<(LeftOut, Vec<String>)> {
     let skipped = tree::target_dir().join(format!("{name}.skipped"));
     std::fs::create_dir_all(tree::target_dir())?;
     std::fs::write(&skipped, "")?;
@@ -382,7 +397,9 @@ fn run_tests(cmd: &mut Command, name: &str) -> Result<Done> {
     lines.sort_unstable();
     lines.dedup();
     let left_out = lines.into_iter().map(str::to_owned).collect();
-    Ok(Done { left_out, closing: report::closing_lines(&output) })
+    let mut closing = report::closing_lines(&output);
+    closing.retain(|line| !line.contains(" 0 passed; 0 failed"));
+    Ok((left_out, closing))
 }
 
 /// No `cargo build` comes before: this builds all libraries, test programs, examples, and the programs
@@ -396,22 +413,25 @@ fn test(options: &Options) -> Result<Done> {
     let mut cmd = cargo_test();
     if options.full {
         cmd.env("MINDER_ORACLE", "full");
-    } else if std::env::var_os("MINDER_SOUP").is_none() {
-        // Shell lines at random, each run in every shell: the most expensive tests.
-        cmd.env("MINDER_SOUP", "100");
     }
-    let mut done = run_tests(cmd.args(["--", "--skip", WITH_SERVERS]), "test")?;
-    left_out.append(&mut done.left_out);
-    Ok(Done { left_out, ..done })
+    let (mut skipped, closing) = run_tests(cmd.args(["--", "--skip", WITH_SERVERS]), "test")?;
+    left_out.append(&mut skipped);
+    Ok(Done { left_out, closing })
+}
+
+/// The random tests again, with many cases.
+fn random(_: &Options) -> Result<Done> {
+    let mut cmd = cargo_test();
+    cmd.env("MINDER_LONG", "1").args(["--test", "it", "--", "template::", "scripts::"]);
+    run_tests(&mut cmd, "random").map(Done::from)
 }
 
 fn servers(_: &Options) -> Result<Done> {
     let mut left_out: LeftOut = install::programs(&SERVERS).err().into_iter().collect();
     let mut cmd = cargo_test();
-    let mut done = run_tests(cmd.args(["--test", "it", "--", WITH_SERVERS]), "servers")?;
-    done.closing.retain(|line| !line.contains(" 0 passed"));
-    left_out.append(&mut done.left_out);
-    Ok(Done { left_out, ..done })
+    let (mut skipped, closing) = run_tests(cmd.args(["--test", "it", "--", WITH_SERVERS]), "servers")?;
+    left_out.append(&mut skipped);
+    Ok(Done { left_out, closing })
 }
 
 /// Libraries only: the program and the library share the name `minder`, and would overwrite each
