@@ -21,6 +21,7 @@ mod ruby;
 mod emacs;
 mod clock;
 mod cells;
+pub(crate) mod compare;
 pub(crate) mod backends;
 
 use crate::tree;

@@ -75,6 +75,9 @@ cargo xtask COMMAND
   cost [--print]
       Counts system calls, instructions, memory and bytes of the release build, and compares them with
       tests/it/cost/budget.toml. --print: prints that file with the present counts.
+  compare [BASE] [--rounds N] [--quick] [--only NAME]...
+      Builds the commit BASE (the newest tag, or the last release) and this tree, and prints the ratios of
+      what they cost per job, per start, in memory and in size.
   targets [--list] [NAME]...
       Compile-checks other systems.
   wine [--full]
@@ -131,6 +134,7 @@ fn main() -> ExitCode {
         Some("c-header") => c::header::main(rest),
         Some("surroundings") => surroundings::main(rest),
         Some("cost") => cost::main(rest),
+        Some("compare") => bench::compare::main(rest),
         Some("bench") => bench::main(rest),
         #[cfg(unix)]
         Some("compat") => compat::main(rest),

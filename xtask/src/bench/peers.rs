@@ -104,6 +104,14 @@ impl Peers {
         Ok(peers)
     }
 
+    /// Returns minder, freshly built, and the C programs: the loop, the children and the meter.
+    pub(crate) fn with_floor() -> Result<Self> {
+        let peers = Self::none()?;
+        peers.compile()?;
+        peers.build_minder()?;
+        Ok(peers)
+    }
+
     /// No runner yet, and no minder that was built here.
     pub(crate) fn none() -> Result<Self> {
         let dir = tree::target_dir().join("peers");
