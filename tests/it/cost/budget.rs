@@ -36,8 +36,8 @@ pub(super) fn check(counts: &[(&str, f64)]) {
     }
     assert!(
         above.is_empty(),
-        "above the budget of tests/it/cost/budget.toml:\n{}\ncure: remove the cost, or raise the value with a \
-         reason (`cargo xtask cost --print` prints the file with the present counts)",
+        "above the budget of tests/it/cost/budget.toml:\n{}\ncure: remove the cost, or raise the value \
+         with a reason (`cargo xtask cost --print` prints the file with the present counts)",
         above.join("\n")
     );
 }

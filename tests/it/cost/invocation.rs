@@ -122,8 +122,8 @@ impl Setting {
 }
 
 impl Invocation {
-    /// Returns the command in a session without a terminal, without descriptors above 2, as arguments of another program if `before` has
-    /// words. `changes` are those of test_child's `as`.
+    /// Returns the command in a session without a terminal, without descriptors above 2. If `before` has
+    /// words, the command is an argument of that program. `changes` are those of test_child's `as`.
     pub(super) fn command(&self, changes: &str, before: &[&str]) -> Command {
         let mut command = Command::new(TEST_CHILD);
         command.args(["as", &format!("session,plain{changes}")]).args(before).arg(&self.program);

@@ -179,7 +179,8 @@ fn build(commit: &str) -> Result<PathBuf> {
     if program.exists() {
         return Ok(program);
     }
-    let (sources, target) = (dir.join("base"), dir.join("target"));
+    let sources = dir.join("base");
+    let target = dir.join("target");
     let git = |dir: &Path| {
         let mut git = run::command("git");
         git.arg("-C").arg(dir);
