@@ -157,10 +157,12 @@ fn requests_of_servers_are_answered_by_their_kind() {
     let log = directory.path().join("log");
     let requests: String = requests.iter().map(|request| message(request)).collect();
     // It ends once it has read all answers.
-    let (path, count) = (log.display(), answers.len());
+    let path = log.display();
+    let count = answers.len();
     let script = format!(
         "{requests}exec 3<&0; cat <&3 > '{path}' &\n\
-         until [ \"$(grep -o jsonrpc '{path}' | grep -c .)\" -gt {count} ]; do sleep 0.02; done; kill $!; exit 3\n"
+         until [ \"$(grep -o jsonrpc '{path}' | grep -c .)\" -gt {count} ]; do sleep 0.02; done\n\
+         kill $!; exit 3\n"
     );
     let Some(text) = complaint(&script, DEADLINE) else { return };
     assert_eq!(text, "language_servers: sh 1 ended too early (exit 3)\n");

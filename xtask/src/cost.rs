@@ -41,7 +41,8 @@ fn build() -> Result<()> {
     run::run(run::cargo().args(["build", "--release", "--package", "minder-cli"]))
 }
 
-/// Returns the command of the tests that count. It is that of the step `test`, so that nothing is built again.
+/// Returns the command of the tests that count. It is that of the step `test`, so that nothing is built
+/// again.
 fn counting() -> std::process::Command {
     let mut cmd = cargo_test();
     cmd.args(["--test", "it", "--", "cost::"]).env("MINDER_COST", tree::target_dir().join("release/minder"));

@@ -411,6 +411,8 @@ fn test(options: &Options) -> Result<Done> {
         left_out.extend(install::apt(&["libtext-csv-perl"]).err());
     }
     let mut cmd = cargo_test();
+    // The step `cost` counts.
+    cmd.env("MINDER_COST", "");
     if options.full {
         cmd.env("MINDER_ORACLE", "full");
     }

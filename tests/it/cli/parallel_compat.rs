@@ -1,8 +1,8 @@
 //! GNU parallel's command line, and that of its `sem`.
 
-use std::path::Path;
 #[cfg(unix)]
-use std::{fs::File, time::Duration};
+use std::fs::File;
+use std::path::Path;
 
 use minder::Command;
 #[cfg(unix)]

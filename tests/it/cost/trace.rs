@@ -77,7 +77,11 @@ struct Tracer {
 
 impl Tracer {
     /// Starts the program by test_child, which asks to be traced and then executes it.
-    #[expect(clippy::disallowed_methods, reason = "only the thread that forks a child may trace it")]
+    #[expect(
+        clippy::disallowed_methods,
+        clippy::zombie_processes,
+        reason = "only the thread that forks a child may trace it, and `run` waits for all tasks"
+    )]
     fn start(invocation: &Invocation) -> Result<Self, String> {
         let mut command = invocation.command(",traced", &[]);
         let child = command.spawn().expect("start test_child");
@@ -144,7 +148,7 @@ impl Tracer {
                 self.processes.get_mut(&process).expect("a known process").children += 1;
             }
             // The first stop of the new task may have come before this event.
-            let early = self.tasks.get(&new).is_some();
+            let early = self.tasks.contains_key(&new);
             self.tasks.insert(new, Task { process: group, is_in_call: false, has_begun: early });
             if early {
                 proceed(new, None);

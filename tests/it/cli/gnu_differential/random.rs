@@ -1,7 +1,7 @@
 //! Random invocations, made of what most invocations are made of.
 //!
-//! 16 a run; 32 with `MINDER_LONG=1`, 2000 with `MINDER_ORACLE=full`. `MINDER_SEED` repeats a choice. What fails is made
-//! smaller before it is shown.
+//! 16 a run; 32 with `MINDER_LONG=1`, 2000 with `MINDER_ORACLE=full`. `MINDER_SEED` repeats a choice. What
+//! fails is made smaller before it is shown.
 
 mod piped;
 
