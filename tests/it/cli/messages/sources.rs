@@ -63,6 +63,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("output of `{}` ({result})", "see cli/views/times.rs: minder: output of `"),
     ("uses the terminal", "see cli/terminal.rs: uses the terminal"),
     ("a kill -9 of minder would leave", "see cli/relay.rs: a kill -9 of minder would leave"),
+    ("this minder was built without it", "the tests build the command with the feature xlsx"),
     ("--pty needs Linux", "only where there are no pseudo-terminals"),
     ("the timers of this system have no slack", "see cli/run.rs: the timers of this system have no slack"),
     (
