@@ -22,6 +22,7 @@ pub(crate) struct Reader {
     fd: OwnedFd,
     armed: bool,
     /// Whether each read has to ask the kernel not to wait, because the descriptor blocks.
+    #[cfg(target_os = "linux")]
     reads_now: bool,
     /// Whether this is a terminal that no process had open at the last read.
     is_hung_up: bool,
@@ -32,13 +33,10 @@ impl Reader {
     /// of the other end, and a pipe that was readable at the report may be empty when it is read.
     pub(crate) fn new(fd: OwnedFd, nonblocking: bool) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
-        let reads_now = nonblocking && super::read_now::may_work();
-        #[cfg(not(target_os = "linux"))]
-        let reads_now = false;
-        if nonblocking && !reads_now {
-            rustix::io::ioctl_fionbio(&fd, true)?;
+        if nonblocking && super::read_now::may_work() {
+            return Ok(Self { fd, armed: false, reads_now: true, is_hung_up: false });
         }
-        Ok(Self { fd, armed: false, reads_now, is_hung_up: false })
+        Self::of_terminal(fd, nonblocking)
     }
 
     /// Takes our side of a terminal. For a set it is non-blocking.
@@ -46,7 +44,13 @@ impl Reader {
         if nonblocking {
             rustix::io::ioctl_fionbio(&fd, true)?;
         }
-        Ok(Self { fd, armed: false, reads_now: false, is_hung_up: false })
+        Ok(Self {
+            fd,
+            armed: false,
+            #[cfg(target_os = "linux")]
+            reads_now: false,
+            is_hung_up: false,
+        })
     }
 
     /// Returns whether this is a terminal that no process has open any more.
