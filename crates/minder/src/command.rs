@@ -271,6 +271,25 @@ impl Command {
         }
     }
 
+    /// Creates a command from the words of its command line, the program first. Nothing is copied.
+    ///
+    /// Without a word, the name of the program is empty, and each start fails with `NotFound`.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// let mut command = minder::Command::from_argv(vec!["echo".into(), "text".into()]);
+    /// assert_eq!(command.output()?.stdout, b"text\n");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    pub fn from_argv(argv: Vec<OsString>) -> Self {
+        let mut words = argv.into_iter();
+        let mut command = Self::new("");
+        command.program = words.next().unwrap_or_default();
+        command.args = words.collect();
+        command
+    }
+
     /// Adds one argument. The program receives it unchanged: no shell, no splitting.
     pub fn arg(&mut self, arg: impl AsRef<OsStr>) -> &mut Self {
         self.args.push(arg.as_ref().to_owned());

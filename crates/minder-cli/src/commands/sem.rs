@@ -115,7 +115,7 @@ fn run_in_foreground(sem: &SemArgs, descriptors: &Descriptors) -> Result<ExitCod
             command.args(args);
             command
         }
-        _ => spawn_command(&Invocation::of_line(Some(&sem.shell), &line)?),
+        _ => spawn_command(Invocation::of_line(Some(&sem.shell), &line)?),
     };
     command.env("PARALLEL_SEQ", "1").env("PARALLEL_JOBSLOT", "1");
     command.env("PARALLEL_PID", std::process::id().to_string());

@@ -69,7 +69,7 @@ impl HostMetrics {
     fn run(&self, line: &str) -> Result<i32, String> {
         let call =
             Invocation::of_line(self.shell.as_deref(), line.as_ref()).map_err(|error| error.to_string())?;
-        let mut command = spawn_command(&call);
+        let mut command = spawn_command(call);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command.descriptors(&self.descriptors);
         let mut child = command.spawn().map_err(|error| format_error(&error.into()))?;

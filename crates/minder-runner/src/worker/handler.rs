@@ -119,7 +119,7 @@ impl JobHandler for RunWorker<'_> {
             ));
         }
         let values = job_values(self.context, task, attempt);
-        let invocation = match config.template.invocation(&values) {
+        let mut invocation = match config.template.invocation(&values) {
             Ok(invocation) => invocation,
             Err(error) if error.kind() == template::ErrorKind::Column => {
                 // The error is the same for every job: it is reported once, and it ends the run.
@@ -131,7 +131,9 @@ impl JobHandler for RunWorker<'_> {
                 return Err(self.fail_unstarted(attempt, task, &name, &error.to_string()));
             }
         };
-        let mut command = spawn_command(&invocation);
+        // `configure` may replace the command, so they are set afterwards.
+        let variables = std::mem::take(&mut invocation.variables);
+        let mut command = spawn_command(invocation);
         let mut running = Box::new(RunningJob::new(task.number));
         running.permit = permit;
         running.is_last_attempt = self.context.is_last_attempt(attempt);
@@ -157,8 +159,7 @@ impl JobHandler for RunWorker<'_> {
                 return Err(self.fail_unstarted(attempt, task, &name, &why));
             }
         };
-        // `configure` may have replaced the command, so the variables are set afterwards.
-        for (name, value) in &invocation.variables {
+        for (name, value) in variables {
             command.env(name, value);
         }
         if config.verbose {

@@ -208,7 +208,8 @@ impl RunWorker<'_> {
             // GNU parallel's names for the local machine.
             command.env("PARALLEL_SSHLOGIN", ":").env("PARALLEL_SSHHOST", ":");
         } else {
-            command.env("MINDER_JOB", task.number.to_string()).env("MINDER_SLOT", values.slot.to_string());
+            let [mut job, mut slot] = [itoa::Buffer::new(); 2];
+            command.env("MINDER_JOB", job.format(task.number)).env("MINDER_SLOT", slot.format(values.slot));
         }
         if let Some(dir) = &control.directory {
             let args = dir.argv(values).map_err(|error| error.to_string())?;

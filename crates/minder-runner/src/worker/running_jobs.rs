@@ -1,6 +1,6 @@
 //! The running jobs of one worker thread.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::running_job::RunningJob;
 
@@ -12,7 +12,7 @@ use super::running_job::RunningJob;
 pub(super) struct RunningJobs {
     /// Boxed: a job moves several times.
     by_slot: Vec<Option<Box<RunningJob>>>,
-    slot_of_job: HashMap<u64, u32>,
+    slot_of_job: BTreeMap<u64, u32>,
     /// Slots of jobs whose lines wait for the screen. The slot of a finished job is skipped when a
     /// set is used; the same applies to the two sets below.
     pub(super) blocked_lines: BTreeSet<u32>,

@@ -20,9 +20,8 @@ use minder_os::sync::{Condvar, Mutex};
 use super::config::{HaltReason, SchedulerConfig};
 use super::handler::{ChildControl, JobHandler, NextJob};
 use super::scheduler::{Attempt, JobCounts, JobResult, NextAction, Scheduler};
-use crate::{
-    ChildId, ChildSet, ChildSetConfig, Error, ErrorKind, Event, Operation, Result, Termination, Waker,
-};
+use crate::{ChildId, ChildSet, ChildSetConfig, Error, ErrorKind, Event, NextEvent, Operation, Result};
+use crate::{Termination, Waker};
 
 /// How long a loop without children sleeps at most. Every reason to wake it earlier wakes it.
 const IDLE_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -588,16 +587,16 @@ impl<H: JobHandler> Worker<'_, H> {
             if !self.set.has_pending_events() {
                 self.handler.idle(&mut ChildControl(self.set));
             }
-            match self.set.next_event_deadline(deadline)?.into_event() {
-                None | Some(Event::Woken) => return Ok(()),
-                Some(Event::Done { child: id, outcome }) => {
+            match self.set.next_event_deadline(deadline)? {
+                NextEvent::Empty | NextEvent::TimedOut | NextEvent::Event(Event::Woken) => return Ok(()),
+                NextEvent::Event(Event::Done { child: id, outcome }) => {
                     if let Some((attempt, job)) = self.running[id.index()].take() {
                         let result = self.handler.finished(attempt, &job, outcome);
                         self.finish(attempt, job, result);
                     }
                     return Ok(());
                 }
-                Some(event) => self.handle_event(event)?,
+                NextEvent::Event(event) => self.handle_event(event)?,
             }
         }
     }

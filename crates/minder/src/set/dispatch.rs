@@ -326,28 +326,37 @@ impl ChildSet {
     /// Takes the next event from the queue.
     pub(super) fn pop_event(&mut self) -> Result<Option<Event>> {
         while let Some(queued) = self.events.pop_front() {
-            let event = match queued {
-                QueuedEvent::Woken => Some(Event::Woken),
-                QueuedEvent::Writable(id) => self.children.get(id).map(|_| Event::Writable { child: id }),
-                QueuedEvent::Eof(id, stream) => Some(Event::Eof { child: id, stream }),
-                QueuedEvent::Stopped(id, signal) => Some(Event::Stopped { child: id, signal }),
-                QueuedEvent::Output(id, stream) => self.take_output(id, stream),
-                QueuedEvent::Spilled(id, stream) => self.take_spill_file(id, stream),
-                QueuedEvent::Forwarded(id, stream) => self.take_forwarded(id, stream),
-                QueuedEvent::Exited(id) => {
-                    let exit = self.children.get(id).and_then(|child| child.exit());
-                    exit.map(|exit| Event::Exited { child: id, exit })
-                }
-                QueuedEvent::Drain(id) => self.drain(id)?,
-                QueuedEvent::Restarted(id) => self.take_restarted(id),
-                QueuedEvent::RestartFailed(id) => self.take_restart_error(id),
-                QueuedEvent::Abandoned(id) => self.take_abandoned(id),
-            };
-            if event.is_some() {
-                return Ok(event);
+            let event = self.take_event(queued);
+            if !matches!(event, Ok(None)) {
+                return event;
             }
         }
         Ok(None)
+    }
+
+    /// Returns the event of an entry of the queue. `None` if it has none any more.
+    ///
+    /// Each arm makes the whole result: an event is large, and one that the arms had in common would be
+    /// copied.
+    fn take_event(&mut self, queued: QueuedEvent) -> Result<Option<Event>> {
+        match queued {
+            QueuedEvent::Woken => Ok(Some(Event::Woken)),
+            QueuedEvent::Writable(id) if self.children.get(id).is_none() => Ok(None),
+            QueuedEvent::Writable(id) => Ok(Some(Event::Writable { child: id })),
+            QueuedEvent::Eof(id, stream) => Ok(Some(Event::Eof { child: id, stream })),
+            QueuedEvent::Stopped(id, signal) => Ok(Some(Event::Stopped { child: id, signal })),
+            QueuedEvent::Output(id, stream) => Ok(self.take_output(id, stream)),
+            QueuedEvent::Spilled(id, stream) => Ok(self.take_spill_file(id, stream)),
+            QueuedEvent::Forwarded(id, stream) => Ok(self.take_forwarded(id, stream)),
+            QueuedEvent::Exited(id) => match self.children.get(id).and_then(|child| child.exit()) {
+                Some(exit) => Ok(Some(Event::Exited { child: id, exit })),
+                None => Ok(None),
+            },
+            QueuedEvent::Drain(id) => self.drain(id),
+            QueuedEvent::Restarted(id) => Ok(self.take_restarted(id)),
+            QueuedEvent::RestartFailed(id) => Ok(self.take_restart_error(id)),
+            QueuedEvent::Abandoned(id) => Ok(self.take_abandoned(id)),
+        }
     }
 
     /// Takes the oldest chunk of a stream. `None` if it was dropped to make room.

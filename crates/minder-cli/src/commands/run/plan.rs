@@ -203,7 +203,7 @@ fn line_limit(template: &Template, directory: Option<&Template>) -> Option<LineL
             slots: Some(LONG_NUMBER),
         };
         // Other errors of the job are reported when it starts.
-        template.invocation(&job).map_or(true, |invocation| limit.fits(&spawn_command(&invocation)))
+        template.invocation(&job).map_or(true, |invocation| limit.fits(&spawn_command(invocation)))
     };
     Some(LineLimit { units_max, takes: Box::new(takes) })
 }

@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "the environment of the C library; pointers that move to another thread")]
 
+use std::borrow::Cow;
 use std::ffi::{CStr, OsStr, OsString, c_char};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -16,8 +17,7 @@ use crate::environment::Environment;
 /// The strings of one child. The memory is kept from one spawn to the next.
 #[derive(Default)]
 pub(super) struct ExecArgs {
-    bytes: Vec<u8>,
-    starts: Vec<usize>,
+    strings: Strings,
     args: usize,
     pointers: Vec<*const c_char>,
     own_environment: bool,
@@ -28,13 +28,37 @@ pub(super) struct ExecArgs {
     found: Option<CachedLookup>,
 }
 
-// SAFETY: the pointers lead into `bytes` and `variables`, which move with them and whose memory stays in
+// SAFETY: the pointers lead into `strings` and `variables`, which move with them and whose memory stays in
 // place. Each `build` rebuilds them, and only the owner reads them.
 unsafe impl Send for ExecArgs {}
 
 impl std::fmt::Debug for ExecArgs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ExecArgs").field("bytes", &self.bytes.len()).finish_non_exhaustive()
+        f.debug_struct("ExecArgs").field("bytes", &self.strings.bytes.len()).finish_non_exhaustive()
+    }
+}
+
+/// C strings one after the other, and where each begins.
+#[derive(Default)]
+struct Strings {
+    bytes: Vec<u8>,
+    starts: Vec<usize>,
+}
+
+impl Strings {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.starts.clear();
+    }
+
+    fn push(&mut self, string: &OsStr) -> Result<(), SpawnError> {
+        if string.as_bytes().contains(&0) {
+            return Err(SpawnStep::Arguments.failed(io::ErrorKind::InvalidInput));
+        }
+        self.starts.push(self.bytes.len());
+        self.bytes.extend_from_slice(string.as_bytes());
+        self.bytes.push(0);
+        Ok(())
     }
 }
 
@@ -49,21 +73,21 @@ struct CachedLookup {
 impl ExecArgs {
     /// Builds the strings for `command`. With `in_shell`, its program is a script that the shell runs.
     pub(super) fn build(&mut self, command: &Command, in_shell: bool) -> Result<(), SpawnError> {
-        self.bytes.clear();
-        self.starts.clear();
-        let path = self.resolve(command)?;
+        let path = resolve(&mut self.found, command)?;
+        let strings = &mut self.strings;
+        strings.clear();
         if in_shell {
-            self.push(SHELL.as_ref())?;
-            self.push(SHELL.as_ref())?;
-            self.push(&not_an_option(path))?;
+            strings.push(SHELL.as_ref())?;
+            strings.push(SHELL.as_ref())?;
+            strings.push(&not_an_option(path))?;
         } else {
-            self.push(&path)?;
-            self.push(&command.program)?;
+            strings.push(path)?;
+            strings.push(&command.program)?;
         }
         for arg in &command.args {
-            self.push(arg)?;
+            strings.push(arg)?;
         }
-        self.args = self.starts.len() - 1;
+        self.args = strings.starts.len() - 1;
         self.own_environment = command.env.base.is_some() || !command.env.changes.is_empty();
         if self.own_environment {
             self.environment(&command.env)?;
@@ -74,7 +98,7 @@ impl ExecArgs {
 
     /// The program's path.
     pub(super) fn path(&self) -> &CStr {
-        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+        CStr::from_bytes_until_nul(&self.strings.bytes).unwrap_or_default()
     }
 
     /// The argument vector, ended by a null pointer.
@@ -117,16 +141,6 @@ impl ExecArgs {
         self.pointers.insert(at, variable.as_ptr());
     }
 
-    fn push(&mut self, string: &OsStr) -> Result<(), SpawnError> {
-        if string.as_bytes().contains(&0) {
-            return Err(SpawnStep::Arguments.failed(io::ErrorKind::InvalidInput));
-        }
-        self.starts.push(self.bytes.len());
-        self.bytes.extend_from_slice(string.as_bytes());
-        self.bytes.push(0);
-        Ok(())
-    }
-
     /// Adds the changed variables, and keeps the others as a block.
     fn environment(&mut self, env: &Env) -> Result<(), SpawnError> {
         match (&env.base, &self.variables) {
@@ -138,8 +152,8 @@ impl ExecArgs {
             let is_last = env.changes[at + 1..].iter().all(|(later, _)| later != name);
             match value {
                 Some(value) if is_last => {
-                    self.starts.push(self.bytes.len());
-                    push_variable(&mut self.bytes, name, value)?;
+                    self.strings.starts.push(self.strings.bytes.len());
+                    push_variable(&mut self.strings.bytes, name, value)?;
                 }
                 _ => (),
             }
@@ -149,9 +163,9 @@ impl ExecArgs {
 
     /// Turns the starts into pointers, once the strings no longer move.
     fn point(&mut self, env: &Env) {
-        let base = self.bytes.as_ptr().cast::<c_char>();
+        let base = self.strings.bytes.as_ptr().cast::<c_char>();
         let pointer = |start: &usize| base.wrapping_add(*start);
-        let (args, variables) = self.starts[1..].split_at(self.args);
+        let (args, variables) = self.strings.starts[1..].split_at(self.args);
         self.pointers.clear();
         self.pointers.extend(args.iter().map(pointer));
         self.pointers.push(std::ptr::null());
@@ -164,33 +178,10 @@ impl ExecArgs {
         }
     }
 
-    /// The path of the program: as given where it has a slash, else from PATH.
-    fn resolve(&mut self, command: &Command) -> Result<OsString, SpawnError> {
-        let program = &command.program;
-        if program.is_empty() {
-            return Err(SpawnStep::Lookup.failed(io::ErrorKind::NotFound));
-        }
-        if program.as_bytes().contains(&0) {
-            return Err(SpawnStep::Arguments.failed(io::ErrorKind::InvalidInput));
-        }
-        if program.as_bytes().contains(&b'/') {
-            return Ok(program.clone());
-        }
-        let search = std::env::var_os("PATH");
-        if let Some(found) =
-            self.found.as_ref().filter(|found| found.program == *program && found.search == search)
-        {
-            return Ok(found.path.clone());
-        }
-        let path = look_up(program, search.as_deref()).map_err(|error| SpawnStep::Lookup.failed(error))?;
-        self.found = Some(CachedLookup { program: program.clone(), search, path: path.clone() });
-        Ok(path)
-    }
-
     /// Returns whether the program of `command`, which the kernel refused to execute, is a script
     /// without `#!`.
     pub(super) fn is_script(&mut self, command: &Command) -> Result<bool, SpawnError> {
-        let mut path = PathBuf::from(self.resolve(command)?);
+        let mut path = PathBuf::from(resolve(&mut self.found, command)?);
         // The child enters its directory before it executes the program.
         if let Some(dir) = &command.current_dir {
             path = dir.join(path);
@@ -206,8 +197,31 @@ impl ExecArgs {
 }
 
 /// Returns the path of a script in a form that the shell does not read as an option.
-fn not_an_option(path: OsString) -> OsString {
-    if path.as_bytes().starts_with(b"-") { Path::new(".").join(path).into_os_string() } else { path }
+fn not_an_option(path: &OsStr) -> Cow<'_, OsStr> {
+    let is_option = path.as_bytes().starts_with(b"-");
+    if is_option { Cow::Owned(Path::new(".").join(path).into_os_string()) } else { Cow::Borrowed(path) }
+}
+
+/// Returns the path of the program: as given where it has a slash, else from PATH. The last answer is kept
+/// in `found`.
+fn resolve<'a>(found: &'a mut Option<CachedLookup>, command: &'a Command) -> Result<&'a OsStr, SpawnError> {
+    let program = &command.program;
+    if program.is_empty() {
+        return Err(SpawnStep::Lookup.failed(io::ErrorKind::NotFound));
+    }
+    if program.as_bytes().contains(&0) {
+        return Err(SpawnStep::Arguments.failed(io::ErrorKind::InvalidInput));
+    }
+    if program.as_bytes().contains(&b'/') {
+        return Ok(program);
+    }
+    let search = std::env::var_os("PATH");
+    let is_known = |known: &CachedLookup| known.program == *program && known.search == search;
+    if !found.as_ref().is_some_and(is_known) {
+        let path = look_up(program, search.as_deref()).map_err(|error| SpawnStep::Lookup.failed(error))?;
+        *found = Some(CachedLookup { program: program.clone(), search, path });
+    }
+    Ok(found.as_ref().map_or(program, |found| &found.path))
 }
 
 /// Returns the environment of this process as it is now.

@@ -14,7 +14,8 @@ pub(super) struct VariableBlock {
     /// The strings. Their memory stays in place while the block lives, also if the block moves.
     _bytes: Vec<u8>,
     pointers: Vec<*const c_char>,
-    /// The places of the variables in the list, sorted by name.
+    /// The places of the variables in the list, sorted by the length of the name, then by the name: most
+    /// comparisons need the length only.
     by_name: Vec<usize>,
 }
 
@@ -31,7 +32,7 @@ impl VariableBlock {
         let base = bytes.as_ptr().cast::<c_char>();
         let pointers = starts.into_iter().map(|start| base.wrapping_add(start)).collect();
         let mut by_name: Vec<usize> = (0..of.variables.len()).collect();
-        by_name.sort_by_key(|place| &of.variables[*place].0);
+        by_name.sort_by_key(|place| by_length(&of.variables[*place].0));
         Ok(Self { _bytes: bytes, pointers, by_name, of })
     }
 
@@ -44,8 +45,9 @@ impl VariableBlock {
     /// block lives.
     pub(super) fn point<T>(&self, pointers: &mut Vec<*const c_char>, changes: &[(OsString, T)]) {
         let name = |place: usize| &self.of.variables[place].0;
-        let is_known =
-            |changed: &OsString| self.by_name.binary_search_by_key(&changed, |at| name(*at)).is_ok();
+        let is_known = |changed: &OsString| {
+            self.by_name.binary_search_by_key(&by_length(changed), |at| by_length(name(*at))).is_ok()
+        };
         if !changes.iter().any(|(changed, _)| is_known(changed)) {
             pointers.extend_from_slice(&self.pointers);
             return;
@@ -56,6 +58,10 @@ impl VariableBlock {
             }
         }
     }
+}
+
+fn by_length(name: &OsString) -> (usize, &OsString) {
+    (name.len(), name)
 }
 
 /// Appends `NAME=value` and a zero.
