@@ -388,7 +388,7 @@ fn set_config(
     // Incomplete lines use the other half.
     let share = if config.view == OutputView::Lines { 2 } else { 1 };
     let buffered = config.buffer / workers / share - held_bytes_max(config, recorder, workers);
-    let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let processors = minder_os::host_stats::processors();
     let stop_poll = minder_os::terminal::has_controlling_terminal().then_some(STOP_POLL_INTERVAL);
     ChildSetConfig::new()
         .max_children(usize::MAX)

@@ -25,8 +25,7 @@ minder run [FLAGS] COMMAND… ::: ARGUMENT…
     after_help = short_help::RUN_POINTERS,
     after_long_help = after_help(),
     args_override_self = true,
-    disable_help_flag = true,
-    mut_args = short_help::hide_rare_flag
+    disable_help_flag = true
 )]
 pub(crate) struct RunFlags {
     /// The command, then `:::` and arguments, or arguments on stdin.

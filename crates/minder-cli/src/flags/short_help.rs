@@ -29,7 +29,7 @@ const DAILY: [&str; 17] = [
 ];
 
 /// Hides a flag from the short help unless it is in [`DAILY`].
-pub(super) fn hide_rare_flag(flag: Arg) -> Arg {
+fn hide_rare_flag(flag: Arg) -> Arg {
     let is_daily = DAILY.contains(&flag.get_id().as_str());
     flag.hide_short_help(!is_daily)
 }
@@ -97,7 +97,7 @@ pub(super) fn complete(minder: Command) -> Command {
     let template = MINDER_TEMPLATE.replace("Options:", &format!("{style}Options:{style:#}"));
     style_headings(minder.before_help(groups.join("\n")).help_template(template))
         .mut_subcommands(|command| style_headings(command).mut_subcommands(style_headings))
-        .mut_subcommand("run", begin_with_short_help)
+        .mut_subcommand("run", |run| begin_with_short_help(run.mut_args(hide_rare_flag)))
 }
 
 /// Puts the short help before the flags of the long one.

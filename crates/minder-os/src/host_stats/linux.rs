@@ -2,8 +2,8 @@
 
 #![expect(unsafe_code, reason = "getrusage")]
 
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::time::Duration;
 
 use super::types::{DiskStats, Memory, ProcessorTimes, SwapCounters};
@@ -13,24 +13,24 @@ use super::types::{DiskStats, Memory, ProcessorTimes, SwapCounters};
 /// long.
 pub(super) fn load() -> io::Result<f64> {
     let path = "/proc/loadavg";
-    let count = parse_runnable(&fs::read_to_string(path)?).ok_or_else(|| unknown_format(path))?;
+    let count = parse_runnable(&read_text(path)?).ok_or_else(|| unknown_format(path))?;
     Ok(f64::from(count.saturating_sub(1)))
 }
 
 pub(super) fn memory() -> io::Result<Memory> {
     let path = "/proc/meminfo";
-    parse_meminfo(&fs::read_to_string(path)?).ok_or_else(|| unknown_format(path))
+    parse_meminfo(&read_text(path)?).ok_or_else(|| unknown_format(path))
 }
 
 pub(super) fn processor_times() -> io::Result<ProcessorTimes> {
     let path = "/proc/stat";
     let ticks = rustix::param::clock_ticks_per_second();
-    parse_stat(&fs::read_to_string(path)?, ticks).ok_or_else(|| unknown_format(path))
+    parse_stat(&read_text(path)?, ticks).ok_or_else(|| unknown_format(path))
 }
 
 pub(super) fn own_peak_memory() -> io::Result<u64> {
     let path = "/proc/self/status";
-    let kibibytes = number(&fs::read_to_string(path)?, "VmHWM:").ok_or_else(|| unknown_format(path))?;
+    let kibibytes = number(&read_text(path)?, "VmHWM:").ok_or_else(|| unknown_format(path))?;
     Ok(kibibytes << 10)
 }
 
@@ -47,12 +47,23 @@ pub(super) fn own_peak_memory_bound() -> io::Result<u64> {
 
 pub(super) fn swap_counters() -> io::Result<SwapCounters> {
     let path = "/proc/vmstat";
-    parse_vmstat(&fs::read_to_string(path)?).ok_or_else(|| unknown_format(path))
+    parse_vmstat(&read_text(path)?).ok_or_else(|| unknown_format(path))
 }
 
 /// Lists disks and their partitions. A partition is never busier than its disk.
 pub(super) fn disks() -> io::Result<Vec<DiskStats>> {
-    Ok(fs::read_to_string("/proc/diskstats")?.lines().filter_map(parse_disk).collect())
+    Ok(read_text("/proc/diskstats")?.lines().filter_map(parse_disk).collect())
+}
+
+/// Reads a file of the kernel. `std` looks for its size, which is zero, and then begins with 32 bytes.
+fn read_text(path: &str) -> io::Result<String> {
+    /// Most of the files are shorter: they need one read, and another one that finds the end.
+    const USUAL_BYTES: usize = 4 << 10;
+    /// `/proc/stat` has a line for each processor and a number for each interrupt.
+    const BYTES_MAX: u64 = 16 << 20;
+    let mut text = String::with_capacity(USUAL_BYTES);
+    File::open(path)?.take(BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn unknown_format(path: &str) -> io::Error {

@@ -20,9 +20,10 @@ use windows as system;
 pub use types::{DiskStats, Memory, ProcessorTimes, SwapCounters};
 
 use std::io;
+use std::sync::OnceLock;
 
 /// Returns the number of processors that children of this process can use at once, or 1 if it is
-/// not known.
+/// not known. The first call counts them; later ones, also in a forked process, return the same number.
 ///
 /// - As [`std::thread::available_parallelism`].
 /// - Windows: counts all processor groups, where that function counts one group, at most 64
@@ -33,11 +34,15 @@ use std::io;
 /// ```
 #[must_use]
 pub fn processors() -> usize {
-    let std = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    #[cfg(windows)]
-    return windows::processors().unwrap_or_else(std);
-    #[cfg(unix)]
-    std()
+    // Linux: reads three files of the control group.
+    static COUNT: OnceLock<usize> = OnceLock::new();
+    *COUNT.get_or_init(|| {
+        let std = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        #[cfg(windows)]
+        return windows::processors().unwrap_or_else(std);
+        #[cfg(unix)]
+        std()
+    })
 }
 
 /// Returns the number of processes that run or are ready to run, without the calling one.

@@ -17,24 +17,46 @@ use crate::sys::error::is_exhausted;
 
 /// Returns why `/proc` cannot be used to find processes, or `None` if it can.
 pub(in crate::sys) fn why_no_table() -> Option<&'static str> {
-    /// The device of `/proc` and the pid for which the last answer holds, and that answer.
-    static KNOWN: Mutex<Option<(u64, u32, Option<&str>)>> = Mutex::new(None);
+    static LAST: Mutex<Option<TableAnswer>> = Mutex::new(None);
     let Ok(proc) = fs::metadata("/proc") else { return Some(NO_PROC) };
     let device = proc.dev();
     let me = std::process::id();
-    let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    match *known {
-        Some((of, by, answer)) if (of, by) == (device, me) => answer,
-        _ => match fs::read("/proc/self/status") {
-            Ok(status) => {
-                let ours = is_of(&String::from_utf8_lossy(&status), me);
-                known.insert((device, me, (!ours).then_some(FOREIGN_PROC))).2
-            }
-            // A shortage of resources is temporary: the answer is not stored.
-            Err(error) if is_exhausted(&error) => None,
-            Err(_) => Some(NO_PROC),
-        },
+    let mut last = LAST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(answer) = last.as_mut().filter(|answer| answer.device == device) {
+        // After a fork the namespace is the same, unless the parent asked for another one. The link of
+        // the namespace is read without the thousand bytes of the status.
+        if answer.pid == me || (answer.namespace.is_some() && answer.namespace == own_namespace()) {
+            answer.pid = me;
+            return answer.why;
+        }
     }
+    match fs::read("/proc/self/status") {
+        Ok(status) => {
+            let ours = is_of(&String::from_utf8_lossy(&status), me);
+            let why = (!ours).then_some(FOREIGN_PROC);
+            last.insert(TableAnswer { device, namespace: own_namespace(), pid: me, why }).why
+        }
+        // A shortage of resources is temporary: the answer is not stored.
+        Err(error) if is_exhausted(&error) => None,
+        Err(_) => Some(NO_PROC),
+    }
+}
+
+/// The last answer of [`why_no_table`], and for what it holds.
+struct TableAnswer {
+    /// The device of `/proc`.
+    device: u64,
+    /// The PID namespace, if it is known.
+    namespace: Option<(u64, u64)>,
+    /// A process in that namespace.
+    pid: u32,
+    why: Option<&'static str>,
+}
+
+/// Returns what identifies the PID namespace of this process: namespaces(7), device and inode of the link.
+fn own_namespace() -> Option<(u64, u64)> {
+    let namespace = fs::metadata("/proc/self/ns/pid").ok()?;
+    Some((namespace.dev(), namespace.ino()))
 }
 
 const NO_PROC: &str = "`/proc` is not mounted";
