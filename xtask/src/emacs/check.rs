@@ -5,7 +5,7 @@ use crate::install::Missing;
 use crate::part::Part;
 use crate::{install, run, tree};
 use anyhow::{Context, Result, ensure};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What was left out, and the closing lines of the test programs.
 pub(crate) type Checked = (Vec<Missing>, Vec<String>);
@@ -15,17 +15,6 @@ const SECONDS: &str = "240";
 
 /// The files of the quick part: light and native processes.
 const QUICK: [&str; 2] = ["minder-native-test.el", "minder-process-test.el"];
-
-/// Returns the test files of a part. A file with helpers is in both.
-fn files(directory: &Path, part: Part) -> Result<Vec<PathBuf>> {
-    let mut found = lisp_files(directory)?;
-    found.retain(|file| {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let own = if QUICK.contains(&&*name) { Part::Quick } else { Part::Rest };
-        name.ends_with("-test.el") && own.is_in(part)
-    });
-    Ok(found)
-}
 
 /// Compiles the Lisp files without a warning, and runs the tests. The rest includes their documentation, and
 /// an installation.
@@ -52,7 +41,10 @@ pub(crate) fn check(part: Part) -> Result<Checked> {
     // Tests of both parts start it. The step `test` does not build it.
     run::run(run::cargo().args(["build", "--quiet", "--workspace", "--lib", "--bin", "minder"]))?;
     let mut command = emacs(&library);
-    let tests = files(&directory, part)?;
+    let mut tests = lisp_files(&directory)?;
+    // The others are helpers.
+    tests.retain(|file| file.as_os_str().to_string_lossy().ends_with("-test.el"));
+    let tests = part.of(tests, &QUICK)?;
     command.arg("-L").arg(directory);
     command.args(tests.iter().flat_map(|test| ["-l".as_ref(), test.as_os_str()]));
     command.args(["-f", "ert-run-tests-batch-and-exit"]);
@@ -111,16 +103,6 @@ fn check_package(library: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn both_parts_have_each_test_file_once() {
-        let directory = tree::root().join(PACKAGE).join("test");
-        let [quick, rest, all] =
-            [Part::Quick, Part::Rest, Part::All].map(|part| files(&directory, part).unwrap());
-        assert_eq!(quick.len(), QUICK.len());
-        assert!(!rest.is_empty() && rest.iter().all(|file| !quick.contains(file)));
-        assert_eq!(all.len(), quick.len() + rest.len());
-    }
 
     #[test]
     fn closing_line_has_no_time() {
