@@ -167,5 +167,7 @@ fn apt_get(admin: Admin) -> Command {
     // A line for each package, without those of the download and without the progress bars of dpkg.
     cmd.env("DEBIAN_FRONTEND", "noninteractive");
     cmd.args(["-qq", "-o", "Dpkg::Use-Pty=0", "-o", "Acquire::Retries=3"]);
+    // The other side of the steps may be installing a thousand megabytes.
+    cmd.args(["-o", "DPkg::Lock::Timeout=600"]);
     cmd
 }

@@ -74,7 +74,7 @@ impl Step {
     }
 }
 
-/// All steps, quick ones first. The steps of the first side share a target directory and flags, so
+/// All steps, quick ones first. Most steps of the first side share a target directory and flags, so
 /// that each reuses what the one before built.
 const STEPS: [Step; 17] = [
     Step::new("fmt", Side::First, Part::Quick, "the sources are formatted", fmt),
@@ -137,6 +137,14 @@ const STEPS: [Step; 17] = [
         "the public interface of the library is the one that is listed",
         |_| interface(api::linux),
     ),
+    Step::new("loom", Side::First, Part::Rest, "no wake-up and no task is lost, in any interleaving", loom),
+    Step::new(
+        "memory",
+        Side::First,
+        Part::Rest,
+        "the heap of cells accesses memory as it may, by Miri and AddressSanitizer",
+        memory,
+    ),
     // The tests under Wine wait for long: the steps beside them use that time.
     Step::new("wine", Side::Second, Part::Rest, "the Windows half runs, under Wine", windows),
     // After the tests under Wine, whose standard library it uses. By then the first side has built the
@@ -147,14 +155,6 @@ const STEPS: [Step; 17] = [
         Part::Rest,
         "the public interface differs on Windows as it is listed",
         |_| interface(api::windows),
-    ),
-    Step::new("loom", Side::Second, Part::Rest, "no wake-up and no task is lost, in any interleaving", loom),
-    Step::new(
-        "memory",
-        Side::Second,
-        Part::Rest,
-        "the heap of cells accesses memory as it may, by Miri and AddressSanitizer",
-        memory,
     ),
     Step::new("targets", Side::Second, Part::Rest, "other systems compile", other_targets),
 ];
@@ -375,11 +375,22 @@ const SERVERS: [install::Program; 2] = [
 /// The tests with these servers, which are a separate step.
 const WITH_SERVERS: &str = "language_servers::real_servers";
 
+/// How many tests run at once for each processor. Most of them wait for their children longer than they
+/// compute: with one, the processors are idle for a third of the time.
+const TESTS_PER_PROCESSOR: usize = 2;
+
+/// The variable of the test programs with the number of tests that run at once.
+pub(crate) const TEST_THREADS: &str = "RUST_TEST_THREADS";
+
 /// Returns `cargo test` of the workspace, built with the same features by each step. An argument of the
 /// test programs may follow.
 pub(crate) fn cargo_test() -> Command {
     let mut cmd = run::with_default_signals(run::cargo().get_program());
     run::prepare_for_cargo(&mut cmd);
+    if std::env::var_os(TEST_THREADS).is_none() {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        cmd.env(TEST_THREADS, (processors * TESTS_PER_PROCESSOR).to_string());
+    }
     cmd.args(["test", "--workspace"]).args(OPTIONAL);
     cmd
 }
