@@ -28,6 +28,9 @@ const DAILY: [&str; 17] = [
     "halt",
 ];
 
+/// The commands that have the flags of `run`.
+const WITH_RUN_FLAGS: [&str; 3] = ["run", "resume", "retry"];
+
 /// Hides a flag from the short help unless it is in [`DAILY`].
 fn hide_rare_flag(flag: Arg) -> Arg {
     let is_daily = DAILY.contains(&flag.get_id().as_str());
@@ -95,9 +98,12 @@ pub(super) fn complete(minder: Command) -> Command {
     let groups: Vec<String> = command_groups(&minder).iter().map(Group::lines).collect();
     let style = *minder.get_styles().get_header();
     let template = MINDER_TEMPLATE.replace("Options:", &format!("{style}Options:{style:#}"));
+    let minder = WITH_RUN_FLAGS
+        .iter()
+        .fold(minder, |minder, name| minder.mut_subcommand(name, |command| command.mut_args(hide_rare_flag)));
     style_headings(minder.before_help(groups.join("\n")).help_template(template))
         .mut_subcommands(|command| style_headings(command).mut_subcommands(style_headings))
-        .mut_subcommand("run", |run| begin_with_short_help(run.mut_args(hide_rare_flag)))
+        .mut_subcommand("run", begin_with_short_help)
 }
 
 /// Puts the short help before the flags of the long one.
