@@ -8,6 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use minder_os::host_stats;
 
+/// How much a job needs beyond this process before its maximum counts as its own. The kernel counts pages
+/// for each processor, and adds them up in batches of 32 pages (`percpu_counter_batch`): two readings of
+/// the same memory differ.
+const MARGIN: u64 = 1 << 20;
+
 /// The peak memory of this process, as far as it was read.
 #[derive(Debug, Default)]
 pub(crate) struct OwnPeak {
@@ -21,13 +26,14 @@ impl OwnPeak {
         if max_rss == 0 {
             return Some(0);
         }
-        if max_rss <= self.bytes.load(Ordering::Relaxed) {
+        let is_more_than = |own: u64| max_rss > own.saturating_add(MARGIN);
+        if !is_more_than(self.bytes.load(Ordering::Relaxed)) {
             return None;
         }
         // The peak never falls: what it is now, it was at most when the job started.
         if let Ok(now) = host_stats::own_peak_memory_bound() {
             self.bytes.fetch_max(now, Ordering::Relaxed);
-            return (max_rss > now).then_some(max_rss);
+            return is_more_than(now).then_some(max_rss);
         }
         Some(max_rss)
     }
