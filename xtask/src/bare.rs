@@ -33,7 +33,7 @@ const TOOLS: [install::Program; 2] = [
 ];
 
 /// The commands of the README. The first one is called `run`; steps go to the second one.
-const FIRST: &str = "cargo run --release -p minder-cli -- run 'wc -c {}' ::: LICENSE-APACHE LICENSE-MIT";
+const FIRST: &str = "cargo run --release -- run 'wc -c {}' ::: LICENSE-APACHE LICENSE-MIT";
 const SECOND: &str = "cargo xtask test";
 const RUN: &str = "run";
 /// What `--all` runs after both.
