@@ -17,6 +17,8 @@ mod terminal;
 mod relay;
 mod daemons;
 mod shutdown;
+#[cfg(target_os = "linux")] // Signals to the run, and jobs that answer TERM.
+mod asked_to_exit;
 mod suspend_interrupt;
 mod descriptors;
 #[cfg(unix)] // GNU make. `windows` has a jobserver as make has it there.
@@ -246,7 +248,11 @@ impl Run {
     fn write(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
-            let written = self.set.write(self.token, rest).expect("write to stdin");
+            let written = match self.set.write(self.token, rest) {
+                // A command that ends before it reads its input.
+                Err(error) if error.io_error().kind() == std::io::ErrorKind::BrokenPipe => return,
+                written => written.expect("write to stdin"),
+            };
             rest = &rest[written..];
             if written == 0 {
                 let writables = self.record().writables;

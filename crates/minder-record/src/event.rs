@@ -157,9 +157,9 @@ pub struct JobFinished {
 pub const TAIL_MAX: usize = 2048;
 
 impl JobFinished {
-    /// Returns whether the job exited with status 0.
+    /// Returns whether the job exited with status 0, and minder had not asked it to exit.
     pub fn succeeded(&self) -> bool {
-        self.error.is_none() && self.exit == Some(0)
+        self.error.is_none() && self.exit == Some(0) && !self.timed_out && self.cause.is_none()
     }
 }
 

@@ -17,7 +17,8 @@ use crate::run_state::RunState;
 
 /// The first line.
 const HEADER: &[u8] = b"Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
-/// The exit value that GNU parallel writes for a job that ran too long.
+/// The exit value that GNU parallel writes for a job that ran too long. Here it is also that of any other
+/// job that minder asked to exit, and that answered with 0.
 const TIMED_OUT: i32 = -1;
 /// The exit status of shells for a command that cannot be started.
 const NOT_STARTED: i32 = 127;
@@ -95,6 +96,7 @@ pub fn encode(ended: &JobFinished, command: &[u8], out: &mut Vec<u8>) {
 pub fn exit_of(ended: &JobFinished) -> i32 {
     match ended.exit {
         _ if ended.timed_out => TIMED_OUT,
+        Some(0) if !ended.succeeded() => TIMED_OUT,
         Some(exit) => exit,
         None if ended.error.is_some() => NOT_STARTED,
         None => 0,

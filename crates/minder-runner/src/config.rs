@@ -55,6 +55,10 @@ pub struct RunConfig {
     pub leak_timeout: Option<Duration>,
     /// The time between TERM and KILL.
     pub grace: Duration,
+    /// How long each result is held back, if the end of the run may reach the processes of a job before it
+    /// reaches the job and this process. A result that is held when the run is ended is not recorded, and
+    /// the job runs again.
+    pub hold_results: Option<Duration>,
     /// The wait backend, if it is not the best one.
     pub backend: Option<minder::Backend>,
     /// Whether guardian processes kill what is left after a SIGKILL.
@@ -132,14 +136,11 @@ pub struct OutputTimes {
     pub success: OutputTime,
     /// For jobs that failed.
     pub failure: OutputTime,
+    /// For jobs that the end of the run cut off: they neither succeeded nor failed.
+    pub cancelled: OutputTime,
 }
 
 impl OutputTimes {
-    /// Returns the time for a job that succeeded or failed.
-    pub(crate) fn of(self, succeeded: bool) -> OutputTime {
-        if succeeded { self.success } else { self.failure }
-    }
-
     /// Returns `true` if output does not have to wait until the result of its job is known.
     pub(crate) fn are_immediate(self) -> bool {
         self == Self::default()

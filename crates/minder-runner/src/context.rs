@@ -78,7 +78,8 @@ impl RunStatus {
     /// Records how a job failed. Only the first one counts for [`Self::first_failure`].
     pub(crate) fn add_failure(&self, status: ExitStatus) {
         self.xargs_status.fetch_max(exit_status::of_xargs(status), Ordering::Relaxed);
-        let status = exit_status::of_shell(status);
+        // A job that was asked to exit may have answered with 0.
+        let status = exit_status::of_shell(status).max(1);
         let _ = self.first_failure.compare_exchange(0, status, Ordering::Relaxed, Ordering::Relaxed);
     }
 

@@ -67,7 +67,7 @@ pub(crate) fn read(
             job,
             style,
             segments: Vec::new(),
-            time: config.times.of(succeeded),
+            time: if succeeded { config.times.success } else { config.times.failure },
             end: None,
             needs_shown_event: true,
             from_earlier_attempt: true,

@@ -23,7 +23,8 @@ pub(crate) fn report(
 ) -> RunReport {
     let mut counts = context.pool.counts();
     // The scheduler counts no failure of a job that has attempts left. The end of the run cut these off.
-    counts.failed += stats.cancelled_early;
+    counts.failed += stats.cancelled_early + stats.withdrawn;
+    counts.succeeded -= stats.withdrawn;
     let mut orphans = guard.orphans();
     if signal.is_some() {
         // What is left running ends with the run.

@@ -79,6 +79,8 @@ pub enum EndCause {
     TimedOut(Duration),
     /// Memory was short.
     Memory,
+    /// It wanted to use the terminal of another process group.
+    Terminal,
     /// The halt policy ended the run at once.
     Halted,
 }
@@ -89,6 +91,7 @@ impl EndCause {
         match self {
             Self::Own | Self::TimedOut(_) => None,
             Self::Memory => Some("memory"),
+            Self::Terminal => Some("terminal"),
             Self::Halted => Some("halted"),
         }
     }
@@ -135,7 +138,7 @@ impl FailureReason {
     /// Returns why an attempt that ended like this failed.
     pub(crate) fn new(cause: EndCause, status: ExitStatus, wall: Duration) -> Self {
         match cause {
-            EndCause::Own | EndCause::Halted => Self::Exited(status, wall),
+            EndCause::Own | EndCause::Terminal | EndCause::Halted => Self::Exited(status, wall),
             EndCause::TimedOut(limit) => Self::TimedOut(limit),
             EndCause::Memory => Self::Memory(wall),
         }
@@ -173,6 +176,9 @@ pub struct RunStats {
     pub cancelled: u64,
     /// How many of them had attempts left.
     pub cancelled_early: u64,
+    /// How many of them had succeeded: a result of the last moment before the run was ended is not trusted
+    /// if [`hold_results`](crate::config::RunConfig::hold_results) is set.
+    pub withdrawn: u64,
     /// How many failed jobs ran too long.
     pub timed_out: u64,
     /// How many failed jobs were killed because memory was short.
@@ -189,10 +195,11 @@ impl RunStats {
         &mut self,
         cause: EndCause,
         outcome: &Outcome,
+        succeeded: bool,
         wall: Duration,
         name: impl Fn() -> String,
     ) {
-        self.add_exit(cause, outcome.exit, wall, &name);
+        self.add_exit(cause, outcome.exit, succeeded, wall, &name);
         self.left_running += u64::from(outcome.left_running);
         if outcome.leaked {
             self.add_leak(&name);
@@ -216,10 +223,6 @@ impl RunStats {
         name: impl Fn() -> String,
     ) {
         self.add_usage(exit, wall);
-        // It succeeded although it was asked to end.
-        if exit.status.success() {
-            return;
-        }
         self.cancelled += 1;
         self.cancelled_early += u64::from(!is_last_attempt);
         if cause == EndCause::Halted {
@@ -227,6 +230,18 @@ impl RunStats {
         } else if self.cut_off.len() < NAMED_MAX {
             self.cut_off.push(JobFailure { name: name(), reason: FailureReason::Exited(exit.status, wall) });
         }
+    }
+
+    /// Adds a job that succeeded, and whose result the end of the run withdrew: it runs again.
+    pub(crate) fn add_withdrawn(&mut self, exit: ExitInfo, wall: Duration) {
+        self.add_usage(exit, wall);
+        self.cancelled += 1;
+        self.withdrawn += 1;
+    }
+
+    /// Adds a job that succeeded, and whose output may not have reached its reader: it runs again.
+    pub(crate) fn add_unseen(&mut self, exit: ExitInfo, wall: Duration) {
+        self.add_usage(exit, wall);
     }
 
     /// Adds a failed attempt of a job that will run again.
@@ -247,6 +262,7 @@ impl RunStats {
         self.left_running += other.left_running;
         self.cancelled += other.cancelled;
         self.cancelled_early += other.cancelled_early;
+        self.withdrawn += other.withdrawn;
         self.timed_out += other.timed_out;
         self.out_of_memory += other.out_of_memory;
         self.halted += other.halted;
@@ -267,13 +283,20 @@ impl RunStats {
         self.wall += wall;
     }
 
-    fn add_exit(&mut self, cause: EndCause, exit: ExitInfo, wall: Duration, name: &dyn Fn() -> String) {
+    fn add_exit(
+        &mut self,
+        cause: EndCause,
+        exit: ExitInfo,
+        succeeded: bool,
+        wall: Duration,
+        name: &dyn Fn() -> String,
+    ) {
         self.add_usage(exit, wall);
-        if exit.status.success() {
+        if succeeded {
             return;
         }
         match cause {
-            EndCause::Own => (),
+            EndCause::Own | EndCause::Terminal => (),
             EndCause::TimedOut(_) => self.timed_out += 1,
             EndCause::Memory => self.out_of_memory += 1,
             // It has no journal event, and `add_cancelled` counts it.
@@ -304,11 +327,11 @@ mod tests {
     fn causes_are_counted_separately() {
         let limit = EndCause::TimedOut(Duration::from_secs(10));
         let mut stats = RunStats::default();
-        stats.add_exit(limit, exit(KILLED), WALL, &|| "slow".to_owned());
-        stats.add_exit(limit, exit(ExitStatus::Exited(0)), WALL, &|| "in time after all".to_owned());
-        stats.add_exit(EndCause::Own, exit(ExitStatus::Exited(2)), WALL, &|| "bad".to_owned());
+        stats.add_exit(limit, exit(KILLED), false, WALL, &|| "slow".to_owned());
+        stats.add_exit(EndCause::Own, exit(ExitStatus::Exited(0)), true, WALL, &|| "good".to_owned());
+        stats.add_exit(EndCause::Own, exit(ExitStatus::Exited(2)), false, WALL, &|| "bad".to_owned());
         let mut other = RunStats::default();
-        other.add_exit(EndCause::Memory, exit(KILLED), WALL, &|| "large".to_owned());
+        other.add_exit(EndCause::Memory, exit(KILLED), false, WALL, &|| "large".to_owned());
         other.add_cancelled(EndCause::Halted, exit(KILLED), WALL, true, String::new);
         other.add_cancelled(EndCause::Own, exit(KILLED), WALL, false, || "running".to_owned());
         other.add_attempt(EndCause::Memory, exit(KILLED), WALL);
@@ -327,7 +350,7 @@ mod tests {
         let mut stats = RunStats::default();
         let mut other = RunStats::default();
         for job in 0..25 {
-            stats.add_exit(EndCause::Own, exit(ExitStatus::Exited(1)), WALL, &|| job.to_string());
+            stats.add_exit(EndCause::Own, exit(ExitStatus::Exited(1)), false, WALL, &|| job.to_string());
             stats.add_leak(&|| job.to_string());
             other.add_leak(&|| job.to_string());
         }

@@ -212,7 +212,8 @@ pub struct Outcome {
     pub dropped: u64,
     /// Whether a kill was requested while its process ran, by the caller or by its deadline.
     pub killed: bool,
-    /// Whether its deadline came while its process ran.
+    /// Whether its deadline came while its process ran, or while its outputs were open and
+    /// [`ChildSetConfig::leak_timeout`](crate::ChildSetConfig::leak_timeout) did not limit that.
     pub timed_out: bool,
     /// How long it was suspended by [`ChildSet::suspend`](crate::ChildSet::suspend).
     pub suspended: Duration,

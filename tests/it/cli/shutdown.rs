@@ -8,7 +8,8 @@ use std::time::Duration;
 use minder::{ExitStatus, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Run, children, file, minder, path, runner, temp_dir};
+use super::resume::Random;
+use super::{MINDER, Run, children, file, minder, path, runner, temp_dir};
 use crate::support::{KID, TEST_CHILD};
 
 /// A run of five jobs, three at once. Each lasts until it is killed, or notes its end where `go` is
@@ -123,6 +124,80 @@ fn jobs_swept_without_guardians_are_cut_off_with_the_run() {
         let run = ShutdownRun::start("");
         send(&[run.outer, run.inner], Signal::KILL);
         run.resume_runs_all("KILL of both guardians");
+    }
+}
+
+/// Returns the processes of a run: the one that was started, and its descendants.
+fn tree(pid: u32) -> Vec<u32> {
+    let mut all = vec![pid];
+    let mut at = 0;
+    while at < all.len() {
+        all.extend(children(all[at]));
+        at += 1;
+    }
+    all
+}
+
+/// A shell continues after its command was killed, and exits with 0. Such a job did not do its work.
+#[test]
+fn jobs_whose_command_was_killed_before_the_run_are_cut_off_with_it() {
+    let mut random = Random::new("each process");
+    let trials = std::env::var("MINDER_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
+    for trial in 0..trials {
+        let signal = if trial % 3 == 2 { Signal::KILL } else { Signal::TERM };
+        let variable = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "INVOCATION_ID"][trial % 4];
+        let is_nested = trial % 2 == 1;
+        let dir = temp_dir();
+        let [done, go] = ["done", "go"].map(|name| path(&dir.path().join(name)).to_owned());
+        let line = format!("test -e {go} || {KID} sleep-ms 600000; echo {{}} >>{done}");
+        let command = |flags: &str| {
+            let mut command = minder(flags);
+            command.env("MINDER_STATE_DIR", dir.path().join("state")).env(variable, "1").env("LINE", &line);
+            // The guardians outlive the process that was started, and would hold its outputs.
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            command
+        };
+        let mut start = command("run -j4");
+        if is_nested {
+            // The inner run is one job of the outer one.
+            let inner = path(Path::new(MINDER)).to_owned();
+            start.args([
+                &format!("{inner} run -j2 --no-record \"$LINE\" ::: {{}}1 {{}}2; echo"),
+                ":::",
+                "1",
+                "2",
+            ]);
+        } else {
+            start.args([&line, ":::", "1", "2", "3", "4"]);
+        }
+        let mut live = Run::start(&start);
+        let outer = live.pid();
+        let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
+        live.wait_until_true("four jobs", || tree(outer).iter().filter(|pid| is_kid(pid)).count() == 4);
+        let runner = runner(outer).expect("find runner");
+        let mut all = tree(outer);
+        for at in (1..all.len()).rev() {
+            all.swap(at, random.below(at + 1));
+        }
+        let begin = std::time::Instant::now();
+        for (at, pid) in all.iter().enumerate() {
+            let due = Duration::from_millis(250) * u32::try_from(at).expect("few processes")
+                / u32::try_from(all.len()).expect("few processes");
+            live.read_for(due.saturating_sub(begin.elapsed()));
+            send(&[*pid], signal);
+        }
+        live.wait_until_true("the worker's end", || {
+            let stat = file(Path::new(&format!("/proc/{runner}/stat")));
+            stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
+        });
+        live.wait();
+        std::fs::write(&go, "").expect("write file");
+        let _ = std::fs::remove_file(&done);
+        Run::start(&command("run --resume last")).wait().exit_code(0);
+        let mut jobs: Vec<String> = file(Path::new(&done)).lines().map(str::to_owned).collect();
+        jobs.sort();
+        let expected: &[&str] = if is_nested { &["11", "12", "21", "22"] } else { &["1", "2", "3", "4"] };
+        assert_eq!(jobs, expected, "{signal:?}, {variable}, order {all:?}, runner {runner}");
     }
 }
 

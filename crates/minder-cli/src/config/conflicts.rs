@@ -71,6 +71,7 @@ pub(super) fn output_time_flag(output: &OutputFlags) -> Option<&'static str> {
     match output {
         _ if is_other(output.success_output) => Some("--success-output"),
         _ if is_other(output.failure_output) => Some("--failure-output"),
+        _ if is_other(output.cancelled_output) => Some("--cancelled-output"),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@
 //! and passes the results to [`build`].
 
 use std::ffi::OsString;
+use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -177,8 +178,18 @@ pub(crate) fn build(
     }
     let tty = flags.control.tty;
     let tag = tag(&flags, &files, options);
-    let RunFlags { display: display_flags, output, record, leak, grace, backend, no_guard, input, .. } =
-        flags;
+    let RunFlags {
+        display: display_flags,
+        output,
+        record,
+        leak,
+        grace,
+        hold_results: hold,
+        backend,
+        no_guard,
+        input,
+        ..
+    } = flags;
     let view = if tty { OutputView::Straight } else { view(&output, &files) };
     let reports = JobReports::new(flags.parallel_env, &flags.control);
     let display = Display { reports, ..display(&display_flags, compat, (tty, view), flags.parallel_env) };
@@ -190,15 +201,13 @@ pub(crate) fn build(
         batches_arguments: false,
         pipe,
         control,
-        exit_status: match flags.control.exit_status {
-            ExitStatusFlag::Parallel => ExitStatusRule::Parallel,
-            ExitStatusFlag::Xargs => ExitStatusRule::Xargs,
-        },
+        exit_status: exit_status_rule(flags.control.exit_status),
         parallel_env: flags.parallel_env,
         pid: std::process::id(),
         shell: options.shell.clone(),
         leak_timeout: (leak == Leak::Close).then_some(Duration::from_millis(100)),
         grace: Duration::from_secs(grace),
+        hold_results: hold_results(hold),
         // An empty MINDER_BACKEND counts as not set.
         backend: backend.filter(|name| !name.is_empty()).map(known_backend).transpose()?,
         guardians: !no_guard,
@@ -303,8 +312,44 @@ fn display(
     }
 }
 
+fn exit_status_rule(flag: ExitStatusFlag) -> ExitStatusRule {
+    match flag {
+        ExitStatusFlag::Parallel => ExitStatusRule::Parallel,
+        ExitStatusFlag::Xargs => ExitStatusRule::Xargs,
+    }
+}
+
 fn output_times(output: &OutputFlags) -> OutputTimes {
-    OutputTimes { success: output_time(output.success_output), failure: output_time(output.failure_output) }
+    let failure = output_time(output.failure_output);
+    let cancelled = match (output.cancelled_output, failure) {
+        (Some(flag), _) => output_time(Some(flag)),
+        // At the end stands what went wrong, and they did not fail.
+        (None, OutputTime::ImmediateFinal) => OutputTime::Immediate,
+        (None, OutputTime::Final) => OutputTime::Never,
+        (None, failure) => failure,
+    };
+    OutputTimes { success: output_time(output.success_output), failure, cancelled }
+}
+
+/// The variables of programs that end a run by a signal to each of its processes, in any order: Slurm,
+/// PBS, LSF.
+const BATCH_SYSTEMS: [&str; 3] = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"];
+
+/// The variable of the units of systemd, which ends them in the same way. The shells of a desktop inherit
+/// it too; there, Ctrl-C reaches minder alone.
+const SYSTEMD: &str = "INVOCATION_ID";
+
+/// How long a result is held back there.
+const HOLD_RESULTS: Duration = Duration::from_millis(300);
+
+/// Returns how long results are held back, in case the run is about to end.
+fn hold_results(flag: Option<Duration>) -> Option<Duration> {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let signals_all = || BATCH_SYSTEMS.into_iter().any(is_set) || is_set(SYSTEMD) && !stderr().is_terminal();
+    match flag {
+        Some(time) => Some(time).filter(|time| !time.is_zero()),
+        None => signals_all().then_some(HOLD_RESULTS),
+    }
 }
 
 fn output_time(flag: Option<OutputTimeFlag>) -> OutputTime {

@@ -51,6 +51,13 @@ pub(crate) struct OutputFlags {
     #[arg(long, value_name = "WHEN", hide_possible_values = true)]
     pub(crate) failure_output: Option<OutputTimeFlag>,
 
+    /// The same for jobs that the end of the run cut off [default: as for failed jobs]
+    ///
+    /// They neither succeeded nor failed, and run again with `minder resume`. With `--failure-output final`
+    /// the default is `never`, with `immediate-final` it is `immediate`.
+    #[arg(long, value_name = "WHEN", hide_possible_values = true)]
+    pub(crate) cancelled_output: Option<OutputTimeFlag>,
+
     /// Begin each line with the job's argument and a tab.
     #[arg(long)]
     pub(crate) tag: bool,

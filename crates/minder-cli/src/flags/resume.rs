@@ -13,7 +13,7 @@ use super::run::RunFlags;
 
 /// The flags of `minder run` that decide how an attempt runs the jobs and shows their output. All
 /// others decide what the jobs are, what they see, or where their results are stored.
-const ATTEMPT: [&str; 44] = [
+const ATTEMPT: [&str; 46] = [
     "jobs",
     "order",
     "group",
@@ -35,6 +35,7 @@ const ATTEMPT: [&str; 44] = [
     "notify",
     "success_output",
     "failure_output",
+    "cancelled_output",
     "verbose",
     "print",
     "color",
@@ -55,6 +56,7 @@ const ATTEMPT: [&str; 44] = [
     "interactive",
     "leak",
     "grace",
+    "hold_results",
     "backend",
     "no_guard",
     "sync",

@@ -1,6 +1,7 @@
 //! Flags of `minder run`.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
@@ -103,6 +104,15 @@ pub(crate) struct RunFlags {
     /// Ctrl-C sends TERM first.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, help_heading = "Other")]
     pub(crate) grace: u64,
+
+    /// Hold each result back for this time, and drop it if the run is ended meanwhile.
+    ///
+    /// For programs that end a run by a signal to each of its processes, such as `scancel` and `systemctl
+    /// stop`. A job whose inner command was killed may exit with 0; it runs again with `minder resume`.
+    /// Default: 300 ms if SLURM_JOB_ID, PBS_JOBID or LSB_JOBID is set, or INVOCATION_ID without a terminal;
+    /// otherwise 0.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::time, help_heading = "Other")]
+    pub(crate) hold_results: Option<Duration>,
 
     /// The wait mechanism; `minder doctor` lists them.
     #[arg(long, value_name = "NAME", env = "MINDER_BACKEND", help_heading = "Other")]

@@ -113,6 +113,7 @@ const ALLOWED: &[&str] = &[
     "ungroup",
     "success-output",
     "failure-output",
+    "cancelled-output",
     "tag",
     "tagstring",
     "pty",
@@ -149,6 +150,7 @@ const ALLOWED: &[&str] = &[
     "sync",
     "leak",
     "grace",
+    "hold-results",
     "backend",
 ];
 

@@ -24,9 +24,19 @@ use crate::worker::job_values::job_values;
 use crate::worker::output::close_styled_lines;
 use crate::worker::running_job::RunningJob;
 use crate::worker::running_job::unstarted_event;
-use crate::worker::running_job::was_cancelled;
 use minder_record::event::{JobFinished, JournalEvent, OsBytes, OutputSegment};
 use minder_record::{codec, joblog};
+
+/// Whether a finished job has an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recorded {
+    /// It has one.
+    Yes,
+    /// The end of the run cut it off. It runs again.
+    CutOff,
+    /// Its live output may be lost, or minder itself failed. It runs again.
+    Unseen,
+}
 
 /// A table row whose output is larger than this is built in a file, not in memory.
 const ROW_MAX: u64 = 256 << 10;
@@ -265,8 +275,7 @@ impl RunWorker<'_> {
         self.batch.discard();
     }
 
-    /// Records a finished job and writes its output. Returns `true` if the run cut the job off:
-    /// such a job has no event and runs again.
+    /// Records a finished job and writes its output.
     pub(crate) fn record_and_show(
         &mut self,
         attempt: Attempt,
@@ -274,7 +283,7 @@ impl RunWorker<'_> {
         running: &mut RunningJob,
         outcome: &Outcome,
         cause: EndCause,
-    ) -> bool {
+    ) -> Recorded {
         let context = self.context;
         close_styled_lines(context, running);
         // The user has seen its output already.
@@ -289,7 +298,7 @@ impl RunWorker<'_> {
             if !(was_shown && context.sequencer.is_live(task.number)) {
                 self.push_finished(FinishedJob::new(task.number));
             }
-            return true;
+            return Recorded::Unseen;
         }
         let header = std::mem::take(&mut running.output.header);
         self.batch.push(Stream::Stdout, &header);
@@ -297,16 +306,17 @@ impl RunWorker<'_> {
             // The events of other jobs must not refer to this output.
             self.batch.discard();
             context.fail(error);
-            return true;
+            return Recorded::Unseen;
         }
         // A job that the run cut off has no event and runs again. So does a job whose live output
         // may have been lost with standard output.
         let unseen = was_shown && running.output.written != [0; 2] && context.sequencer.stdio.is_broken();
-        // A job whose event was held back ended before the run was asked to end. A halt that this
-        // job caused does not cut it off.
-        let is_cancelled =
-            if running.is_held { context.status.is_shutting_down() } else { context.pool.is_cancelled() };
-        let cut = unseen || was_cancelled(outcome, is_cancelled);
+        let recorded = match () {
+            () if self.is_cut_off(running) => Recorded::CutOff,
+            () if unseen => Recorded::Unseen,
+            () => Recorded::Yes,
+        };
+        let cut = recorded != Recorded::Yes;
         if cut && context.table.is_some() {
             self.batch.discard();
         }
@@ -318,15 +328,20 @@ impl RunWorker<'_> {
             {
                 self.batch.discard();
                 context.fail(error);
-                return true;
+                return Recorded::Unseen;
             }
             event = Some(finished);
         }
-        let time = context.config.times.of(outcome.exit.status.success());
+        let times = context.config.times;
+        let time = match () {
+            () if recorded == Recorded::CutOff => times.cancelled,
+            () if running.succeeded => times.success,
+            () => times.failure,
+        };
         if let Err(error) = self.prepare_for(time, running) {
             self.batch.discard();
             context.fail(error);
-            return true;
+            return Recorded::Unseen;
         }
         let mut needs_shown_event = false;
         if let Some(mut event) = event {
@@ -344,7 +359,21 @@ impl RunWorker<'_> {
         let end = has_reader.then(|| Box::new(self.job_end(attempt, task, running, outcome, cause, cut)));
         let number = task.number;
         self.push_finished(FinishedJob { style, time, end, needs_shown_event, ..FinishedJob::new(number) });
-        cut
+        recorded
+    }
+
+    /// Returns `true` if the end of the run cut this finished job off.
+    fn is_cut_off(&self, running: &RunningJob) -> bool {
+        let ends = self.context.status.is_shutting_down();
+        match () {
+            // Its own processes may have been killed by what ends the run, whatever its exit status says.
+            () if ends && self.context.config.hold_results.is_some() => true,
+            () if running.succeeded => false,
+            // A job whose event was held back exited before the run was asked to end. A halt that this
+            // job caused does not cut it off.
+            () if running.is_held => ends,
+            () => self.context.pool.is_cancelled(),
+        }
     }
 
     /// Returns the event of a finished job, without the place of its output.
@@ -359,9 +388,9 @@ impl RunWorker<'_> {
         let mut event = running.finished_event(self.args(task), outcome.exit, Vec::new());
         event.rss = event.rss.and_then(|rss| self.context.status.own_peak.of_job(rss));
         event.leaked = outcome.leaked;
-        event.timed_out = matches!(cause, EndCause::TimedOut(_)) && !event.succeeded();
         event.attempts = Some(attempt.attempt).filter(|attempt| *attempt > 1);
-        if !event.succeeded() {
+        if !running.succeeded {
+            event.timed_out = matches!(cause, EndCause::TimedOut(_));
             event.cause = cause.journal_value().map(str::to_owned);
         }
         // The output may contain arguments.
@@ -384,7 +413,7 @@ impl RunWorker<'_> {
     ) -> JobEnd {
         let wall = running.wall();
         let status = outcome.exit.status;
-        let failure = (!status.success()).then(|| FailureReason::new(cause, status, wall));
+        let failure = (!running.succeeded).then(|| FailureReason::new(cause, status, wall));
         let command = self.wanted_command(attempt, task, failure.as_ref());
         JobEnd { name: self.name(attempt, task), wall, failure, is_cut_off, command }
     }
@@ -406,7 +435,7 @@ impl RunWorker<'_> {
 /// job that was killed by a signal does not count.
 fn looks_failed(outcome: &Outcome, cause: EndCause) -> bool {
     match outcome.exit.status {
-        ExitStatus::Exited(code) => code != 0,
+        ExitStatus::Exited(code) if code != 0 => true,
         _ => matches!(cause, EndCause::TimedOut(_)),
     }
 }

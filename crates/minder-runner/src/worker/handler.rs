@@ -24,6 +24,7 @@ use crate::spawn_command::spawn_command;
 use crate::splitter::StdinFeeder;
 use crate::text::count;
 use crate::text::format_error;
+use crate::worker::finish::Recorded;
 use crate::worker::job_values::job_values;
 use crate::worker::output::forward;
 use crate::worker::output::show_header;
@@ -60,13 +61,18 @@ impl RunWorker<'_> {
         outcome: &Outcome,
         cause: EndCause,
     ) {
-        let cut = self.record_and_show(attempt, task, running, outcome, cause);
+        let recorded = self.record_and_show(attempt, task, running, outcome, cause);
         let mut stats = std::mem::take(&mut self.stats);
-        if cut {
-            let is_last = running.is_last_attempt;
-            stats.add_cancelled(cause, outcome.exit, running.wall(), is_last, || self.name(attempt, task));
-        } else {
-            stats.add(cause, outcome, running.wall(), || self.name(attempt, task));
+        let exit = outcome.exit;
+        let wall = running.wall();
+        let name = || self.name(attempt, task);
+        match recorded {
+            Recorded::Yes => stats.add(cause, outcome, running.succeeded, wall, name),
+            Recorded::CutOff if running.succeeded => stats.add_withdrawn(exit, wall),
+            Recorded::Unseen if running.succeeded => stats.add_unseen(exit, wall),
+            Recorded::CutOff | Recorded::Unseen => {
+                stats.add_cancelled(cause, exit, wall, running.is_last_attempt, name);
+            }
         }
         self.stats = stats;
     }
@@ -93,7 +99,7 @@ impl JobSource for RunWorker<'_> {
     type Job = Task;
 
     fn next_job(&mut self) -> NextJob<Task> {
-        if self.context.sequencer.is_backlogged() {
+        if self.context.sequencer.is_backlogged() || self.holds_too_much() {
             return NextJob::Pending;
         }
         self.context.queue.next_job()
@@ -230,6 +236,9 @@ impl JobHandler for RunWorker<'_> {
             Event::Stopped { signal, .. } if minder::os::wants_terminal(signal) => {
                 let name = self.name(attempt, task);
                 self.context.observer.notice(&Notice::NeedsTerminal { job: name });
+                if let Some(running) = self.running.get_mut(attempt.slot) {
+                    running.wants_terminal = true;
+                }
                 return Some(Termination::graceful(TERMINAL_GRACE));
             }
             _ => (),
@@ -259,11 +268,12 @@ impl JobHandler for RunWorker<'_> {
         // read error ends the run.
         running.is_interrupted |= running.stdin.as_ref().is_some_and(StdinFeeder::is_torn);
         let run_time = wall.saturating_sub(outcome.suspended);
-        context.job_table.remove(task.number, status.success().then_some(run_time));
+        running.succeeded = status.success() && !outcome.killed && !outcome.timed_out;
+        context.job_table.remove(task.number, running.succeeded.then_some(run_time));
         if context.config.slots.may_change() {
             reload_slots(context);
         }
-        if !status.success() && !running.is_interrupted && !context.pool.is_cancelled() {
+        if !running.succeeded && !running.is_interrupted && !context.pool.is_cancelled() {
             let again = match cause {
                 EndCause::Memory => Some(JobResult::Requeue),
                 _ if !running.is_last_attempt => Some(JobResult::Failure),
@@ -283,6 +293,7 @@ impl JobHandler for RunWorker<'_> {
         if let (Some(splitter), Some(feeder)) = (context.queue.splitter(), &mut running.stdin) {
             feeder.end(splitter);
         }
+        let succeeded = running.succeeded;
         if self.must_hold(&running, &outcome) {
             self.hold(attempt, task, running, outcome, cause);
         } else {
@@ -291,11 +302,13 @@ impl JobHandler for RunWorker<'_> {
         if self.batch.is_full(self.slots) {
             self.flush();
         }
-        self.last_success = Some(status.success());
-        if status.success() {
+        self.last_success = Some(succeeded);
+        if succeeded {
             return JobResult::Success;
         }
-        context.status.add_failure(status);
+        if !context.pool.is_cancelled() {
+            context.status.add_failure(status);
+        }
         if let Some(splitter) = context.queue.splitter()
             && context.pool.is_cancelled()
         {

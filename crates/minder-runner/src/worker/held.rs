@@ -5,6 +5,12 @@
 //! job did not fail: it was cut off with the run, gets no event, and runs again with `--resume`. So
 //! the event of a job that was terminated by a signal, and not by minder, is held back. The slot is
 //! free at once, and retries and halts are decided at once. Only the event and the output wait.
+//!
+//! A job may also exit with 0 although one of its processes was killed: a shell continues after a command
+//! that failed. Where such signals are to be expected ([`RunConfig::hold_results`]), each result is held
+//! back, and none is recorded that is held when the run is ended.
+//!
+//! [`RunConfig::hold_results`]: crate::config::RunConfig::hold_results
 
 use std::time::{Duration, Instant};
 
@@ -25,10 +31,16 @@ const HOLD: Duration = Duration::from_secs(1);
 /// either, and beyond [`HELD_FILES_MAX`] open files, the oldest job is recorded at once.
 const HELD_MAX: usize = 256;
 const HELD_BYTES_MAX: usize = 1 << 20;
+/// The same two if all results are held back. Beyond either, no job starts until the oldest is due.
+const ALL_HELD_MAX: usize = 4096;
+const ALL_HELD_BYTES_MAX: usize = 16 << 20;
+
 impl RunWorker<'_> {
     /// Returns `true` if the event of a job without a further attempt is to be held back.
     pub(crate) fn must_hold(&self, running: &RunningJob, outcome: &Outcome) -> bool {
-        minder_os::signals::looks_terminated(outcome.exit.status.code(), outcome.exit.status.signal())
+        let status = outcome.exit.status;
+        (self.context.config.hold_results.is_some()
+            || minder_os::signals::looks_terminated(status.code(), status.signal()))
             && !outcome.killed
             && !running.is_interrupted
             && !self.context.pool.is_cancelled()
@@ -49,17 +61,28 @@ impl RunWorker<'_> {
         let columns = JobArgs::Columns(task.columns().to_vec());
         let task = Task::new(task.number, columns);
         let output = self.batch.take_unfinished();
-        let due = Instant::now() + HOLD;
+        let status = outcome.exit.status;
+        let hold = match self.context.config.hold_results {
+            Some(hold) if !minder_os::signals::looks_terminated(status.code(), status.signal()) => hold,
+            hold => hold.unwrap_or_default().max(HOLD),
+        };
+        let now = Instant::now();
+        let due = now.checked_add(hold).unwrap_or(now);
         self.held.push_back(HeldFinish { due, attempt, task, running, outcome, cause, output });
-        while self.holds_too_much() {
+        while self.context.config.hold_results.is_none() && self.holds_more_than(HELD_MAX, HELD_BYTES_MAX) {
             self.release_first();
         }
     }
 
-    fn holds_too_much(&self) -> bool {
+    /// Returns `true` if no job may start, because too many results are held back.
+    pub(crate) fn holds_too_much(&self) -> bool {
+        self.context.config.hold_results.is_some() && self.holds_more_than(ALL_HELD_MAX, ALL_HELD_BYTES_MAX)
+    }
+
+    fn holds_more_than(&self, jobs: usize, bytes: usize) -> bool {
         let sum = |value: fn(&HeldFinish) -> usize| self.held.iter().map(value).sum::<usize>();
-        self.held.len() > HELD_MAX
-            || sum(|held| held.output.len()) > HELD_BYTES_MAX
+        self.held.len() > jobs
+            || sum(|held| held.output.len()) > bytes
             || sum(|held| held.output.open_files() + held.running.output.open_files()) > HELD_FILES_MAX
     }
 

@@ -35,6 +35,10 @@ pub(crate) struct RunningJob {
     pub(crate) is_held: bool,
     /// Whether it was killed to run again later.
     pub(crate) is_requeued: bool,
+    /// Whether it was asked to exit because it stopped at the terminal.
+    pub(crate) wants_terminal: bool,
+    /// Whether it did its work, once it has finished: it exited with 0, and minder had not asked it to exit.
+    pub(crate) succeeded: bool,
     /// The rest of its standard input.
     pub(crate) stdin: Option<StdinFeeder>,
     /// Files that are removed with the job.
@@ -60,6 +64,8 @@ impl RunningJob {
             timeout: None,
             is_held: false,
             is_requeued: false,
+            wants_terminal: false,
+            succeeded: false,
             stdin: None,
             files: Vec::new(),
             terminal_modes: None,
@@ -74,8 +80,10 @@ impl RunningJob {
     /// Returns why minder ended the job, or [`EndCause::Own`].
     pub(crate) fn cause(&self, outcome: &Outcome, is_halted: bool) -> EndCause {
         match self.timeout {
-            _ if self.is_requeued => EndCause::Memory,
+            // A job that exited just before it was asked to has ended on its own.
+            _ if self.is_requeued && outcome.killed => EndCause::Memory,
             Some(limit) if outcome.timed_out => EndCause::TimedOut(limit),
+            _ if self.wants_terminal && outcome.killed => EndCause::Terminal,
             _ if is_halted => EndCause::Halted,
             _ => EndCause::Own,
         }
@@ -128,11 +136,6 @@ impl RunningJob {
 pub(crate) fn unstarted_event(number: u64, args: Vec<OsBytes>, why: &str) -> JobFinished {
     let at = since_1970(SystemTime::now());
     JobFinished { job: number, args, at, error: Some(why.to_owned()), ..JobFinished::default() }
-}
-
-/// Returns `true` if a job was cut off because the run was cancelled.
-pub(crate) fn was_cancelled(outcome: &Outcome, cancelled: bool) -> bool {
-    cancelled && !outcome.exit.status.success()
 }
 
 impl Drop for RunningJob {

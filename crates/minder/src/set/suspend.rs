@@ -212,7 +212,8 @@ impl ChildSet {
         child.options.deadline = None;
         // It may exit before the kill looks: what timed out was killed.
         let is_alive = child.is_alive();
-        child.timed_out |= is_alive;
+        // If nothing else limits the wait for its outputs, they are part of the child.
+        child.timed_out |= is_alive || self.io.config.leak_timeout.is_none() && child.has_open_streams();
         child.killed |= is_alive;
         // A process that may no longer be signalled is waited for. That must not end the wait for the
         // other children, so the error is ignored.

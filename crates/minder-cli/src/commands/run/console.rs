@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use minder_runner::report::{FailureReason, JobEnd};
+use minder_runner::text::time;
 use minder_runner::{Notice, Observer, RunEnd, RunReport, Snapshot};
 
 use crate::config::Display;
@@ -201,7 +202,11 @@ impl Observer for Console {
 
     fn final_output(&self, end: &JobEnd) {
         if !self.display.quiet {
-            let result = end.failure.as_ref().map_or_else(|| "ok".to_owned(), failure_text);
+            let result = match &end.failure {
+                _ if end.is_cut_off => format!("cut off, {}", time(end.wall)),
+                Some(failure) => failure_text(failure),
+                None => "ok".to_owned(),
+            };
             self.progress.suspend(|| message(&format!("output of `{}` ({result}):", end.name)));
         }
     }
