@@ -19,6 +19,8 @@ mod daemons;
 mod shutdown;
 #[cfg(target_os = "linux")] // Signals to the run, and jobs that answer TERM.
 mod asked_to_exit;
+#[cfg(target_os = "linux")] // The stack limit, and xargs.
+mod packing;
 mod suspend_interrupt;
 mod descriptors;
 #[cfg(unix)] // GNU make. `windows` has a jobserver as make has it there.

@@ -17,9 +17,9 @@ pub type CostFn = Box<dyn Fn(&OsStr) -> usize + Send>;
 /// Returns `true` if the operating system accepts a command with these arguments.
 pub type FitsFn = Box<dyn Fn(&[OsString]) -> bool + Send>;
 
-/// The limit of a command line where the operating system takes one line (Windows).
+/// The limit of the operating system for a command, if commands may come near it.
 pub struct LineLimit {
-    /// The most UTF-16 units.
+    /// The most UTF-16 units on Windows, the most bytes on Unix.
     pub units_max: usize,
     /// Checks a command line exactly.
     pub takes: FitsFn,
@@ -88,6 +88,11 @@ impl ArgBatcher {
         self.arguments_max = arguments_max;
         self.line = line;
         self.arity.bytes_max = self.arity.bytes_max.min(bytes_max.unwrap_or(usize::MAX));
+    }
+
+    /// Returns the most bytes of a command, as the user would type it.
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.arity.bytes_max
     }
 
     /// Returns `true` if a job may get several arguments, as many as a command line has room for.

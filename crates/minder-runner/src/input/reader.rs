@@ -107,10 +107,11 @@ impl ArgumentReader {
         cost: batching::CostFn,
         bytes_max: Option<usize>,
         most: impl FnOnce() -> usize,
-        line: impl FnOnce() -> Option<batching::LineLimit>,
+        line: impl FnOnce(usize) -> Option<batching::LineLimit>,
     ) {
         if self.batcher.is_limited() {
-            self.batcher.set_costs(base, cost, bytes_max, most(), line());
+            let line = line(self.batcher.bytes_max());
+            self.batcher.set_costs(base, cost, bytes_max, most(), line);
         }
     }
 

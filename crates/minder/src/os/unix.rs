@@ -1,5 +1,6 @@
 //! Unix: descriptors as sources.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -48,22 +49,71 @@ impl<'a> Source<'a> {
 
 pub use crate::sys::wait::PollHandle;
 
-/// See [`super::CommandLineLimit`]: no value exists on Unix.
+/// See [`super::CommandLineLimit`].
 #[derive(Clone, Debug)]
-pub(super) enum CommandLineLimit {}
+pub(super) struct CommandLineLimit {
+    /// The most bytes of the arguments, each with a NUL byte and a pointer.
+    max: usize,
+}
 
 impl CommandLineLimit {
-    pub(super) fn of(_command: &Command) -> Option<Self> {
-        None
+    pub(super) fn of(command: &Command) -> Self {
+        let sum = |variables: &[(OsString, OsString)]| -> usize {
+            variables.iter().map(|(name, value)| name.len() + 1 + string_size(value)).sum()
+        };
+        let inherited = match &command.env.base {
+            Some(base) => sum(&base.variables),
+            None => sum(&std::env::vars_os().collect::<Vec<_>>()),
+        };
+        Self { max: exec_max().saturating_sub(inherited + changes_size(command) + HEADROOM) }
     }
 
     pub(super) fn max_units(&self) -> usize {
-        match *self {}
+        self.max
     }
 
-    pub(super) fn fits(&self, _command: &Command) -> bool {
-        match *self {}
+    pub(super) fn fits(&self, command: &Command) -> bool {
+        let strings = || std::iter::once(&command.program).chain(&command.args);
+        let is_too_long = |argument: &OsString| cfg!(target_os = "linux") && argument.len() >= STRING_MAX;
+        let size: usize = strings().map(|argument| string_size(argument)).sum();
+        size + changes_size(command) <= self.max && !strings().any(is_too_long)
     }
+}
+
+/// The room for what a start adds: the path of the program, and the ends of both lists.
+const HEADROOM: usize = 8 << 10;
+
+/// The longest argument of Linux, with its NUL byte: 32 pages (execve(2)).
+const STRING_MAX: usize = 128 << 10;
+
+/// Returns what a string takes of [`exec_max`].
+fn string_size(string: &OsStr) -> usize {
+    string.len() + 1 + size_of::<*const u8>()
+}
+
+/// Returns an upper bound of what the variables that a command sets take of [`exec_max`].
+fn changes_size(command: &Command) -> usize {
+    let set = command.env.changes.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    set.map(|(name, value)| name.len() + 1 + string_size(value)).sum()
+}
+
+/// Returns the most bytes of arguments and environment, with a pointer for each.
+///
+/// Linux since 4.13: a quarter of the stack limit, at least 128 KiB and at most 6 MiB (execve(2),
+/// *Limits on size of arguments and environment*). The strings are on the new stack, and the program needs
+/// some of it, too.
+#[cfg(target_os = "linux")]
+fn exec_max() -> usize {
+    let stack = minder_os::limits::stack_limit().unwrap_or(u64::MAX);
+    let max = (stack / 4).clamp(128 << 10, 6 << 20).min(stack / 2);
+    usize::try_from(max).unwrap_or(usize::MAX)
+}
+
+/// NetBSD's `ARG_MAX`, the least of these systems: FreeBSD and OpenBSD have twice as much, macOS four
+/// times (their `sys/syslimits.h`).
+#[cfg(not(target_os = "linux"))]
+fn exec_max() -> usize {
+    256 << 10
 }
 
 /// See [`crate::Descriptors::inherited`].

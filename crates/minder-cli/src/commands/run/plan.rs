@@ -12,7 +12,7 @@ use minder_record::lookup;
 use minder_record::manifest::{InputSource, Manifest};
 use minder_record::run_state::{ComparedArgs, RunState};
 use minder_record::store;
-use minder_runner::config::{BY_JOBLOG, ResumeMode, RunConfig, SLOTS, TemplateCopy, absolute_path};
+use minder_runner::config::{BY_JOBLOG, Control, ResumeMode, RunConfig, SLOTS, TemplateCopy, absolute_path};
 use minder_runner::input::{ArgumentReader, LineLimit};
 use minder_runner::{Notice, spawn_command, stdin_source};
 use minder_template::{Job, Options, Template};
@@ -175,25 +175,35 @@ fn limit_arguments(arguments: &mut ArgumentReader, config: &RunConfig) {
     let template = &config.template;
     let lengths = template.lengths();
     let cost = Box::new(move |argument: &OsStr| lengths.cost(argument));
-    let line = || line_limit(template, config.control.directory.as_ref());
+    let line = |bytes_max: usize| line_limit(template, &config.control, bytes_max);
     arguments.set_costs(lengths.once, cost, template.bytes_max(), || template.arguments_max(), line);
 }
 
-/// Returns the limit of the operating system for the command line of this template; `None` if the
-/// operating system passes arguments separately.
-fn line_limit(template: &Template, directory: Option<&Template>) -> Option<LineLimit> {
+/// How much of the operating system's limit a byte of a command may take. On Unix it may be a word with a
+/// pointer, and a shell line refers to each word once more; on Windows each may need quotes.
+const UNITS_PER_BYTE: usize = 12;
+
+/// Returns the limit of the operating system for the command line of this template; `None` if commands of
+/// at most `bytes_max` bytes do not come near it.
+fn line_limit(template: &Template, control: &Control, bytes_max: usize) -> Option<LineLimit> {
     // If the program depends on the job, the limit is that of an executable such as the shell.
     let mut command =
         Command::new(template.program().unwrap_or_else(|| minder_os::system_paths::system_shell().into()));
-    let directory = directory.filter(|directory| !directory.has_placeholders());
+    for (name, value) in &control.env {
+        command.env(name, value);
+    }
+    let directory = control.directory.as_ref().filter(|directory| !directory.has_placeholders());
     if let Some(Ok(argv)) = directory.map(|directory| directory.argv(&Job::default()))
         && let Some(directory) = argv.first().filter(|directory| !directory.is_empty())
     {
         command.current_dir(directory);
     }
-    let limit = minder::os::CommandLineLimit::of(&command)?;
-    let template = template.clone();
+    let limit = minder::os::CommandLineLimit::of(&command);
     let units_max = limit.max_units();
+    if units_max >= bytes_max.saturating_mul(UNITS_PER_BYTE) {
+        return None;
+    }
+    let template = template.clone();
     let takes = move |columns: &[OsString]| {
         let job = Job {
             columns,

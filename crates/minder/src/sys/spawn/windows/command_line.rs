@@ -18,11 +18,11 @@ pub(crate) struct CommandLineLimit {
 }
 
 impl CommandLineLimit {
-    pub(crate) fn of(command: &Command) -> Option<Self> {
+    pub(crate) fn of(command: &Command) -> Self {
         // The start itself reports their errors.
         let dir = command.current_dir.as_deref().and_then(|given| working_dir(given).ok());
         let program = Spawner::new().resolve(&command.program, dir.as_deref()).unwrap_or_default();
-        Some(Self { program, dir })
+        Self { program, dir }
     }
 
     pub(crate) fn max_units(&self) -> usize {
