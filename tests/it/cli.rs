@@ -21,6 +21,8 @@ mod shutdown;
 mod asked_to_exit;
 #[cfg(target_os = "linux")] // The stack limit, and xargs.
 mod packing;
+#[cfg(target_os = "linux")] // Signals to the run.
+mod tries;
 mod suspend_interrupt;
 mod descriptors;
 #[cfg(unix)] // GNU make. `windows` has a jobserver as make has it there.

@@ -58,6 +58,10 @@ pub fn encode(event: &JournalEvent, out: &mut Vec<u8>) {
             let bare = JobFinished { args: Vec::new(), tail: None, out_tail: None, ..ended.clone() };
             append(&JournalEvent::JobFinished(bare), out);
         }
+        JournalEvent::JobTried(tried) => {
+            let bare = JobFinished { args: Vec::new(), tail: None, out_tail: None, ..tried.clone() };
+            append(&JournalEvent::JobTried(bare), out);
+        }
         JournalEvent::OutputShown(shown) => {
             for half in halves(shown) {
                 encode(&JournalEvent::OutputShown(half), out);
@@ -125,7 +129,7 @@ pub fn decode(line: &[u8]) -> Result<JournalEvent, DecodeError> {
 fn has_possible_times(event: &JournalEvent) -> bool {
     let is_possible = |time: Option<f64>, max: f64| time.is_none_or(|time| time <= max);
     let (times, cpu_times) = match event {
-        JournalEvent::JobFinished(ended) => {
+        JournalEvent::JobFinished(ended) | JournalEvent::JobTried(ended) => {
             ([Some(ended.wall), ended.ready, ended.main], [ended.user, ended.system, None])
         }
         JournalEvent::AttemptFinished(over) => {

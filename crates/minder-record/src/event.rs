@@ -27,6 +27,9 @@ pub enum JournalEvent {
     /// A job exited, or could not be started. Its output was shown before, or is in `kept`.
     #[serde(rename = "ended")]
     JobFinished(JobFinished),
+    /// A try at a job failed, and the job was to be started again. `attempts` is the number of the try.
+    #[serde(rename = "tried")]
+    JobTried(JobFinished),
     /// The kept output of these jobs was shown.
     #[serde(rename = "shown")]
     OutputShown(JobList),

@@ -78,6 +78,8 @@ pub struct Run {
     pub attempts: Vec<Attempt>,
     /// The last event of each finished job, by job.
     pub jobs: BTreeMap<u64, JobFinished>,
+    /// The failed tries of jobs that were started again, by job, in their order.
+    pub tries: BTreeMap<u64, Vec<JobFinished>>,
     /// Output that was saved and not shown yet, by job.
     pub unshown: BTreeMap<u64, Vec<OutputSegment>>,
     /// Whether a process works on the run.
@@ -201,8 +203,14 @@ pub fn read_run(dir: &Path) -> io::Result<Run> {
     // Checked first: if the attempt finishes while this function reads, its last event shows that.
     let alive = store::is_alive(dir);
     let manifest = Manifest::read(dir);
-    let mut run =
-        Run { manifest, attempts: Vec::new(), jobs: BTreeMap::new(), unshown: BTreeMap::new(), alive };
+    let mut run = Run {
+        manifest,
+        attempts: Vec::new(),
+        jobs: BTreeMap::new(),
+        tries: BTreeMap::new(),
+        unshown: BTreeMap::new(),
+        alive,
+    };
     for number in store::attempts(dir)? {
         let mut attempt = Attempt {
             number,
@@ -223,6 +231,7 @@ pub fn read_run(dir: &Path) -> io::Result<Run> {
                     run.unshown.remove(job);
                 }
             }
+            JournalEvent::JobTried(tried) => run.tries.entry(tried.job).or_default().push(tried),
             JournalEvent::JobFinished(ended) => {
                 update_unshown(&mut run.unshown, &ended);
                 run.jobs.insert(ended.job, ended);

@@ -24,6 +24,8 @@ pub struct RunState {
     /// The directories with the output of attempts, by attempt, if they are not the directory of
     /// the run.
     pub outputs: BTreeMap<u32, OsBytes>,
+    /// The jobs without a result whose last try failed.
+    pub tried: JobSet,
     /// The highest number of a finished job.
     pub last_job: u64,
     /// The end of the last attempt, unless it was killed after it had recorded a job.
@@ -95,6 +97,11 @@ impl RunState {
                 }
             }
             JournalEvent::JobFinished(ended) => self.apply_finished(ended),
+            JournalEvent::JobTried(tried) => {
+                if !self.done.contains(tried.job) {
+                    self.tried.insert(tried.job);
+                }
+            }
         }
     }
 
@@ -132,6 +139,7 @@ impl RunState {
     /// Records that a job finished, later than all events before.
     pub(crate) fn set_finished(&mut self, job: u64, succeeded: bool) {
         self.done.insert(job);
+        self.tried.remove(job);
         self.last_job = self.last_job.max(job);
         if succeeded {
             self.failed.remove(job);

@@ -230,6 +230,9 @@ fn write_interruption(f: &mut fmt::Formatter<'_>, signal: Signal, running: u64, 
     if !asked {
         return write!(f, "{name}: killed {}", count(running, "running job"));
     }
+    if running == 0 {
+        return write!(f, "{name}: no job runs");
+    }
     let jobs = count(running, "job");
     let again = match signal {
         Signal::Interrupt => "Ctrl-C again kills them",

@@ -47,6 +47,11 @@ impl RunReport {
         self.counts.failed.saturating_sub(self.stats.cancelled)
     }
 
+    /// Returns how many jobs failed, and waited for their next try when the run ended.
+    pub fn waiting_for_retry(&self) -> u64 {
+        u64::try_from(self.stats.retrying).unwrap_or(0)
+    }
+
     /// Returns how many jobs left processes behind.
     pub fn left_running(&self) -> u64 {
         self.stats.left_running.max(self.orphans.len() as u64)
@@ -187,6 +192,13 @@ pub struct RunStats {
     pub halted: u64,
     /// How often a job was killed because memory was short, and requeued.
     pub requeued: u64,
+    /// The first jobs that succeeded after a failed try, at most [`NAMED_MAX`], with the number of the try.
+    pub flaky: Vec<(String, u32)>,
+    /// How many jobs succeeded after a failed try.
+    pub flaky_count: u64,
+    /// How many jobs wait for their next try, as each worker thread counts them: the sum over all is the
+    /// number of jobs.
+    pub(crate) retrying: i64,
 }
 
 impl RunStats {
@@ -247,7 +259,19 @@ impl RunStats {
     /// Adds a failed attempt of a job that will run again.
     pub(crate) fn add_attempt(&mut self, cause: EndCause, exit: ExitInfo, wall: Duration) {
         self.add_usage(exit, wall);
-        self.requeued += u64::from(cause == EndCause::Memory);
+        if cause == EndCause::Memory {
+            self.requeued += 1;
+        } else {
+            self.retrying += 1;
+        }
+    }
+
+    /// Adds a job that succeeded with this try, which is not its first.
+    pub(crate) fn add_flaky(&mut self, attempt: u32, name: impl FnOnce() -> String) {
+        self.flaky_count += 1;
+        if self.flaky.len() < NAMED_MAX {
+            self.flaky.push((name(), attempt));
+        }
     }
 
     /// Adds a job that could not be started.
@@ -267,6 +291,10 @@ impl RunStats {
         self.out_of_memory += other.out_of_memory;
         self.halted += other.halted;
         self.requeued += other.requeued;
+        self.retrying += other.retrying;
+        self.flaky_count += other.flaky_count;
+        self.flaky.extend(other.flaky);
+        self.flaky.truncate(NAMED_MAX);
         self.leaked_count += other.leaked_count;
         self.failed.extend(other.failed);
         self.leaked.extend(other.leaked);

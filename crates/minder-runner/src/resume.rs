@@ -29,7 +29,7 @@ impl ResumeFilter {
             None => false,
             Some(ResumeMode::Rest) => done.contains(job),
             Some(ResumeMode::RestAndFailed) => done.contains(job) && !failed.contains(job),
-            Some(ResumeMode::Failed) => !failed.contains(job),
+            Some(ResumeMode::Failed) => !failed.contains(job) && !self.progress.tried.contains(job),
         }
     }
 
@@ -48,7 +48,9 @@ impl ResumeFilter {
             Some(ResumeMode::RestAndFailed) => {
                 self.done().len_up_to(total).saturating_sub(self.progress.failed.len_up_to(total))
             }
-            Some(ResumeMode::Failed) => total - self.progress.failed.len_up_to(total),
+            Some(ResumeMode::Failed) => {
+                total - self.progress.failed.len_up_to(total) - self.progress.tried.len_up_to(total)
+            }
         }
     }
 
@@ -58,7 +60,7 @@ impl ResumeFilter {
             None => false,
             Some(ResumeMode::Rest) => self.progress.is_complete(),
             Some(ResumeMode::RestAndFailed) => self.progress.is_complete() && self.progress.failed.is_empty(),
-            Some(ResumeMode::Failed) => self.progress.failed.is_empty(),
+            Some(ResumeMode::Failed) => self.progress.failed.is_empty() && self.progress.tried.is_empty(),
         }
     }
 
@@ -86,7 +88,8 @@ impl ResumeFilter {
         let line = match (self.mode?, total) {
             (ResumeMode::Failed, total) => {
                 let all = total.map(|total| format!(" of {total}")).unwrap_or_default();
-                format!("retrying {run}: {command} ({}{all} failed)", self.progress.failed.len())
+                let failed = self.progress.failed.len() + self.progress.tried.len();
+                format!("retrying {run}: {command} ({failed}{all} failed)")
             }
             (_, Some(total)) => {
                 let left = total.saturating_sub(self.skipped(total));

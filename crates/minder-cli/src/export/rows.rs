@@ -104,6 +104,52 @@ pub(crate) const JOBS: Schema = Schema {
     forms: &["args", "tail", "out_tail"],
 };
 
+/// The failed tries of jobs that were started again.
+pub(crate) const TRIES: Schema = Schema {
+    name: "tries",
+    columns: &[
+        "run",
+        "job",
+        "try",
+        "at",
+        "wall",
+        "user",
+        "system",
+        "exit",
+        "signal",
+        "out",
+        "err",
+        "tail",
+        "out_tail",
+        "timed_out",
+        "cause",
+    ],
+    forms: &["tail", "out_tail"],
+};
+
+/// Returns a row of [`TRIES`].
+pub(crate) fn tried(run: &str, tried: &JobFinished) -> Vec<Value> {
+    let code = |code: Option<i32>| code.map_or(Value::Null, |code| Value::Integer(code.into()));
+    let tail = |tail: Option<&OsBytes>| tail.map_or(Value::Null, |tail| bytes(tail.0.clone()));
+    vec![
+        Value::Text(run.to_owned()),
+        integer(tried.job),
+        Value::Integer(tried.attempts.unwrap_or(1).into()),
+        Value::Real(tried.at),
+        Value::Real(tried.wall),
+        real(tried.user),
+        real(tried.system),
+        code(tried.exit),
+        code(tried.signal),
+        integer(tried.out),
+        integer(tried.err),
+        tail(tried.tail.as_ref()),
+        tail(tried.out_tail.as_ref()),
+        Value::Flag(tried.timed_out),
+        text(tried.cause.as_deref()),
+    ]
+}
+
 /// The data about a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RunFacts {

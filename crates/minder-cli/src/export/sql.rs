@@ -10,7 +10,7 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 
-use super::rows::{ATTEMPTS, JOBS, RUNS, Schema, Value};
+use super::rows::{ATTEMPTS, JOBS, RUNS, Schema, TRIES, Value};
 use crate::ui::table::escape;
 
 /// A database in an open transaction.
@@ -42,7 +42,7 @@ impl Database {
     }
 
     fn start(database: Connection, pragma: &str) -> Result<Self> {
-        let tables: Vec<String> = [RUNS, ATTEMPTS, JOBS].iter().map(create_table).collect();
+        let tables: Vec<String> = [RUNS, ATTEMPTS, JOBS, TRIES].iter().map(create_table).collect();
         // One transaction: a file contains all rows or none.
         let script = format!("{pragma}; begin; {}", tables.concat());
         database.execute_batch(&script).map_err(sql_error)?;
@@ -174,7 +174,7 @@ fn query_error(error: rusqlite::Error, query: &str) -> anyhow::Error {
     let error = sql_error(error);
     let query = escape(query.trim().as_bytes());
     if denied {
-        return anyhow!("`{query}` is refused: a query may only read runs, attempts and jobs");
+        return anyhow!("`{query}` is refused: a query may only read runs, attempts, jobs and tries");
     }
     error.context(format!("cannot answer `{query}`"))
 }
@@ -268,7 +268,10 @@ mod tests {
         }
         assert_eq!(std::fs::read_dir(dir.path()).expect("read temp dir").count(), 0);
         let error = format!("{:#}", answer("delete from jobs").expect_err("run refused query"));
-        assert_eq!(error, "`delete from jobs` is refused: a query may only read runs, attempts and jobs");
+        assert_eq!(
+            error,
+            "`delete from jobs` is refused: a query may only read runs, attempts, jobs and tries"
+        );
     }
 
     #[test]

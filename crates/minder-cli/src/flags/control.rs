@@ -14,7 +14,8 @@ pub(crate) struct ControlFlags {
     /// Kill a job that runs longer; N%: of the median.
     ///
     /// Seconds, or a value with units such as 90s, 1h30m or 2d; 0 disables it. N% is relative to the
-    /// median duration of the last 1,000 jobs that succeeded, once there are three.
+    /// median duration of the last 1,000 jobs that succeeded, once there are three, and at least 500 ms
+    /// longer than it.
     #[arg(long, value_name = "TIME|N%")]
     pub(crate) timeout: Option<String>,
 

@@ -91,6 +91,8 @@ Columns:
             retried cut not_run slots cpus memory cpu_busy cpu_idle own_rss
   jobs      run job args at wall user system ready main rss exit signal error out err
             leaked tail out_tail timed_out attempts cause
+  tries     run job try at wall user system exit signal out err tail out_tail timed_out
+            cause
 
 With JOB, --json and --csv also have command, cwd, environment and output (the files with
 output that was not shown yet).
@@ -101,7 +103,8 @@ or the error that kept it from starting. `tail` is the end of a failed job's std
 `out_tail` that of its stdout. `timed_out` is set for a job that exceeded --timeout,
 `attempts` is how often it was started, `cause` shows whether memory ran short. Each
 invocation of minder for a run is an attempt; `cut` counts the jobs that it killed,
-which run again.
+which run again. The table of tries is for queries: it has the starts of a job that
+failed and were followed by another one (--retries).
 
 `ready` is how long the main thread of a job waited for a processor, `main` how long it
 ran, if others did more than a tenth of the work (Linux). `cpu_busy` and `cpu_idle` are

@@ -59,6 +59,10 @@ impl Summary<'_> {
         if cut > 0 {
             lines.push(format!("  and {cut} more"));
         }
+        let flaky = |(name, tries): &(String, u32)| {
+            format!("  flaky: {}  (succeeded at try {tries})", palette.name(name))
+        };
+        lines.extend(stats.flaky.iter().map(flaky));
         lines.extend(self.halted_lines());
         if stats.requeued > 0 {
             let jobs = count(stats.requeued, "job");
@@ -121,6 +125,9 @@ impl Summary<'_> {
             format!("{} killed for memory", self.report.stats.out_of_memory),
         );
         some(retried, format!("{retried} {}", if retried == 1 { "retry" } else { "retries" }));
+        some(self.report.stats.flaky_count, format!("{} flaky", self.report.stats.flaky_count));
+        let waiting = self.report.waiting_for_retry();
+        some(waiting, format!("{waiting} waiting for a retry"));
         let cut = self.report.stats.cancelled.saturating_sub(self.report.stats.halted);
         some(cut, format!("{cut} cut off"));
         let not_run =

@@ -9,6 +9,16 @@ use super::state::RunWorker;
 use crate::config::Timeout;
 use crate::job_table::JobRequest;
 
+/// A time-out relative to the median is at least this much above it. What a scheduler adds to the time of a
+/// job of some milliseconds is a multiple of it.
+const ABOVE_MEDIAN: Duration = Duration::from_millis(500);
+
+/// Returns the time-out that is `times` the median, if there is such a time.
+fn median_limit(median: Duration, times: f64) -> Option<Duration> {
+    let limit = Duration::try_from_secs_f64(median.as_secs_f64() * times).ok()?;
+    Some(limit.max(median + ABOVE_MEDIAN))
+}
+
 impl RunWorker<'_> {
     /// Writes more input to the job in a slot, and wakes the worker threads if that unblocks
     /// another job.
@@ -61,11 +71,7 @@ impl RunWorker<'_> {
         let median = self.context.job_table.median();
         let changed = self.median != median;
         self.median = median;
-        let Some(limit) =
-            median.and_then(|median| Duration::try_from_secs_f64(median.as_secs_f64() * times).ok())
-        else {
-            return;
-        };
+        let Some(limit) = median.and_then(|median| median_limit(median, times)) else { return };
         let new = std::mem::take(&mut self.running.without_timeout);
         let slots = if changed { self.running.slots().collect() } else { new };
         for slot in slots {
@@ -79,5 +85,19 @@ impl RunWorker<'_> {
             running.timeout = Some(limit);
             let _ = children.set_deadline(child, Some((at, self.context.config.kill())));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_out_by_the_median_spares_small_jobs() {
+        let ms = Duration::from_millis;
+        assert_eq!(median_limit(ms(2), 2.0), Some(ms(502)));
+        assert_eq!(median_limit(ms(400), 2.0), Some(ms(900)));
+        assert_eq!(median_limit(ms(4000), 2.0), Some(ms(8000)));
+        assert_eq!(median_limit(ms(1), f64::INFINITY), None);
     }
 }

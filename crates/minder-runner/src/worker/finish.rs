@@ -101,7 +101,7 @@ impl RunWorker<'_> {
     /// Commits the batch: saves the output of its jobs, appends their events, and writes what may
     /// be written now.
     pub(crate) fn flush(&mut self) {
-        if self.batch.is_empty() {
+        if self.batch.is_empty() && self.events.journal.is_empty() {
             return;
         }
         let pool = self.context.pool;
@@ -259,6 +259,30 @@ impl RunWorker<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Records a try that failed, of a job that is to be started again.
+    pub(crate) fn record_try(
+        &mut self,
+        attempt: Attempt,
+        task: &Task,
+        running: &mut RunningJob,
+        outcome: &Outcome,
+        cause: EndCause,
+    ) {
+        if !self.context.recorder.is_kept() {
+            return;
+        }
+        // The last bytes are read from the batch. The files of `--results` are those of the next try.
+        if running.output.results.is_none()
+            && let Err(error) = self.collect_output(running)
+        {
+            self.context.fail(error);
+            return;
+        }
+        let mut event = self.finished_event(attempt, task, running, outcome, cause);
+        event.attempts = Some(attempt.attempt);
+        codec::encode(&JournalEvent::JobTried(event), &mut self.events.journal);
     }
 
     /// Drops what an attempt left behind, before the job runs again.

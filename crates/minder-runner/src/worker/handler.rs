@@ -67,7 +67,12 @@ impl RunWorker<'_> {
         let wall = running.wall();
         let name = || self.name(attempt, task);
         match recorded {
-            Recorded::Yes => stats.add(cause, outcome, running.succeeded, wall, name),
+            Recorded::Yes => {
+                if running.succeeded && attempt.attempt > 1 {
+                    stats.add_flaky(attempt.attempt, name);
+                }
+                stats.add(cause, outcome, running.succeeded, wall, name);
+            }
             Recorded::CutOff if running.succeeded => stats.add_withdrawn(exit, wall),
             Recorded::Unseen if running.succeeded => stats.add_unseen(exit, wall),
             Recorded::CutOff | Recorded::Unseen => {
@@ -114,6 +119,7 @@ impl JobSource for RunWorker<'_> {
 impl JobHandler for RunWorker<'_> {
     fn prepare(&mut self, attempt: Attempt, task: &Task) -> Result<SpawnRequest, JobResult> {
         let config = self.context.config;
+        self.stats.retrying -= i64::from(attempt.attempt > 1);
         // The permit is returned on every path that does not start the job.
         let permit = self.permit.take();
         if let JobArgs::Unfit(why) = &task.item {
@@ -178,6 +184,7 @@ impl JobHandler for RunWorker<'_> {
     }
 
     fn deferred(&mut self, attempt: Attempt, task: &Task) {
+        self.stats.retrying += i64::from(attempt.attempt > 1);
         if let Some(mut running) = self.running.remove(attempt.slot) {
             self.discard_attempt(&mut running, task);
             self.context.job_table.remove(task.number, None);
@@ -280,6 +287,9 @@ impl JobHandler for RunWorker<'_> {
                 _ => None,
             };
             if let Some(result) = again {
+                if matches!(result, JobResult::Failure) {
+                    self.record_try(attempt, task, &mut running, &outcome, cause);
+                }
                 if matches!(result, JobResult::Failure) && context.observer.wants_job_ends() {
                     let end = self.job_end(attempt, task, &running, &outcome, cause, false);
                     let attempts_max = Some(context.config.control.attempts).filter(|max| *max < u32::MAX);

@@ -24,6 +24,8 @@ use crate::ui::{format_bytes, time};
 /// The maximum number of lines shown of each output. The record has at most
 /// [`TAIL_MAX`](minder_record::event::TAIL_MAX) bytes.
 const LINES_MAX: usize = 40;
+/// The same for each earlier try.
+const TRY_LINES_MAX: usize = 3;
 /// The width of the labels.
 const LABEL_WIDTH: usize = 12;
 
@@ -31,11 +33,14 @@ const LABEL_WIDTH: usize = 12;
 pub(super) fn show(out: &mut dyn Write, dir: &Path, number: u64, format: Option<Format>) -> Result<()> {
     let run = read_run(dir)?;
     let id = run_id(dir);
-    let Some(job) = run.jobs.get(&number) else { bail!(absence(&run, &id, number)) };
+    let tries = run.tries.get(&number).map_or(&[][..], Vec::as_slice);
+    let Some(job) = run.jobs.get(&number).or(tries.last()) else { bail!(absence(&run, &id, number)) };
     let recorded = RecordedJob {
         dir,
         id: &id,
         job,
+        tries,
+        waits: !run.jobs.contains_key(&number),
         request: run.manifest.as_ref().ok().map(|manifest| Request::of(manifest, dir)),
         waiting: run.unshown.get(&number).map_or(&[], Vec::as_slice),
     };
@@ -52,6 +57,10 @@ struct RecordedJob<'a> {
     /// The id of the run.
     id: &'a str,
     job: &'a JobFinished,
+    /// The tries that failed before another one was to follow.
+    tries: &'a [JobFinished],
+    /// Whether `job` is the last of them: no try followed it.
+    waits: bool,
     /// `None` if the manifest cannot be read.
     request: Option<Request<'a>>,
     /// Where output is that was not shown yet.
@@ -167,7 +176,7 @@ impl RecordedJob<'_> {
 
     /// Writes a page for people.
     fn write_page(&self, out: &mut dyn Write) -> Result<()> {
-        let Self { dir, id, job, waiting, .. } = *self;
+        let Self { dir, id, job, tries, waiting, .. } = *self;
         let request = self.request.as_ref();
         let symbols = Symbols::of_locale();
         let mut entries: Vec<Entry> = Vec::new();
@@ -187,7 +196,16 @@ impl RecordedJob<'_> {
             entries.push(("environment", request.environment().iter().map(ToString::to_string).collect()));
         }
         entries.extend(times(job, symbols));
-        entries.push(("ended", vec![symbols.convert(&end(job)).into_owned()]));
+        let mut ended = end(job);
+        if self.waits {
+            ended.push_str("; another try was to follow");
+        }
+        entries.push(("ended", vec![symbols.convert(&ended).into_owned()]));
+        let earlier = if self.waits { &tries[..tries.len().saturating_sub(1)] } else { tries };
+        let tried: Vec<String> = earlier.iter().flat_map(|tried| try_lines(tried, symbols)).collect();
+        if !tried.is_empty() {
+            entries.push(("earlier", tried));
+        }
         let escaped = |lines: &[String]| lines.iter().map(|line| escape(line.as_bytes())).collect::<Vec<_>>();
         for (label, lines) in entries {
             for (index, line) in escaped(&lines).iter().enumerate() {
@@ -223,6 +241,16 @@ impl RecordedJob<'_> {
     }
 }
 
+/// Returns the lines about a try that failed before the one that is shown.
+fn try_lines(tried: &JobFinished, symbols: Symbols) -> Vec<String> {
+    let number = tried.attempts.unwrap_or(1);
+    let how = end(&JobFinished { attempts: None, ..tried.clone() });
+    let line = format!("{number}: {how}, {}", time(seconds(tried.wall)));
+    let tails = [&tried.out_tail, &tried.tail].into_iter().flatten();
+    let last = tails.flat_map(|tail| last_lines(tail, TRY_LINES_MAX)).map(|line| format!("    {line}"));
+    std::iter::once(symbols.convert(&line).into_owned()).chain(last).collect()
+}
+
 /// Returns the lines about times and memory.
 fn times(job: &JobFinished, symbols: Symbols) -> Vec<Entry> {
     let separator = symbols.pick(" · ", ", ");
@@ -246,7 +274,9 @@ fn times(job: &JobFinished, symbols: Symbols) -> Vec<Entry> {
         entries.push(("block", vec![block]));
     }
     entries.extend(
-        job.attempts.map(|tries| ("tries", vec![format!("{tries}, and the last one is shown here")])),
+        job.attempts
+            .filter(|tries| *tries > 1)
+            .map(|tries| ("tries", vec![format!("{tries}, and the last one is shown here")])),
     );
     entries
 }

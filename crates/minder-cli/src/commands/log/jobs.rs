@@ -132,6 +132,7 @@ pub(super) fn exit_text(job: &JobFinished) -> String {
         (None, None, None) => "unknown".to_owned(),
     };
     match (job.attempts, &job.cause) {
+        (Some(attempts), None) if job.succeeded() => format!("{exit} (flaky, {attempts} tries)"),
         (None, None) => exit,
         (Some(attempts), None) => format!("{exit} ({attempts} tries)"),
         (None, Some(cause)) => format!("{exit} ({})", super::select::one_line(cause)),

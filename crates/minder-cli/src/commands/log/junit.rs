@@ -1,8 +1,10 @@
 //! The jobs of a run as a report in the form of JUnit, which continuous integration services read.
 //!
 //! The elements and attributes are those that Jenkins and GitLab document: `testsuites`, `testsuite`,
-//! `testcase`, `failure`, `error`, `system-out` and `system-err`.
+//! `testcase`, `failure`, `error`, `system-out` and `system-err`. `flakyFailure` and `rerunFailure` are those
+//! of Maven's Surefire, for tries of a job that succeeded in the end and of one that did not.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -19,10 +21,16 @@ pub(super) fn write(out: &mut dyn Write, dir: &Path, failed: bool) -> Result<()>
     let id = run_id(dir);
     let command = run.manifest.as_ref().map_or_else(|_| id.clone(), |manifest| command_text(&manifest.words));
     let jobs: Vec<&JobFinished> = run.jobs.values().filter(|job| !(failed && job.succeeded())).collect();
-    Ok(suite(out, &command, &id, &jobs)?)
+    Ok(suite(out, &command, &id, &jobs, &run.tries)?)
 }
 
-fn suite(out: &mut dyn Write, command: &str, id: &str, jobs: &[&JobFinished]) -> io::Result<()> {
+fn suite(
+    out: &mut dyn Write,
+    command: &str,
+    id: &str,
+    jobs: &[&JobFinished],
+    tries: &BTreeMap<u64, Vec<JobFinished>>,
+) -> io::Result<()> {
     let errors = jobs.iter().filter(|job| job.error.is_some()).count();
     let failures = jobs.iter().filter(|job| !job.succeeded()).count() - errors;
     let seconds = jobs.iter().map(|job| job.wall).fold(0.0, |sum, wall| sum + wall);
@@ -33,35 +41,54 @@ fn suite(out: &mut dyn Write, command: &str, id: &str, jobs: &[&JobFinished]) ->
     writeln!(out, "<testsuites name=\"minder\" {counts}>")?;
     writeln!(out, "  <testsuite name=\"{name}\" id=\"{id}\" {counts}>")?;
     for job in jobs {
-        case(out, &name, job)?;
+        case(out, &name, job, tries.get(&job.job).map_or(&[], Vec::as_slice))?;
     }
     writeln!(out, "  </testsuite>\n</testsuites>")
 }
 
 /// Writes a job. `class` is the command of the run, as it stands in an attribute.
-fn case(out: &mut dyn Write, class: &str, job: &JobFinished) -> io::Result<()> {
+fn case(out: &mut dyn Write, class: &str, job: &JobFinished, tries: &[JobFinished]) -> io::Result<()> {
     let arguments: Vec<&[u8]> = job.args.iter().map(|arg| arg.0.as_slice()).collect();
     let arguments = if arguments.is_empty() { "" } else { &format!(" {}", escape(&arguments.join(&b' '))) };
     let head = format!(
         "    <testcase classname=\"{class}\" name=\"{}{arguments}\" time=\"{:.3}\"",
         job.job, job.wall
     );
-    if job.succeeded() {
+    if job.succeeded() && tries.is_empty() {
         return writeln!(out, "{head}/>");
     }
     writeln!(out, "{head}>")?;
-    let (element, why) = match (&job.error, job.exit) {
-        (Some(error), _) => ("error", error.clone()),
-        (None, Some(_)) if !job.timed_out => ("failure", format!("exit {}", exit_text(job))),
-        (None, _) => ("failure", exit_text(job)),
-    };
-    writeln!(out, "      <{element} message=\"{}\"/>", escape(why.as_bytes()))?;
+    let kind = if job.succeeded() { "flakyFailure" } else { "rerunFailure" };
+    for tried in tries {
+        let why = failure_text(&JobFinished { attempts: None, ..tried.clone() });
+        writeln!(out, "      <{kind} message=\"{}\" type=\"failure\">", escape(why.as_bytes()))?;
+        write_tails(out, tried, "  ")?;
+        writeln!(out, "      </{kind}>")?;
+    }
+    if job.succeeded() {
+        return writeln!(out, "    </testcase>");
+    }
+    let element = if job.error.is_some() { "error" } else { "failure" };
+    writeln!(out, "      <{element} message=\"{}\"/>", escape(failure_text(job).as_bytes()))?;
+    write_tails(out, job, "")?;
+    writeln!(out, "    </testcase>")
+}
+
+fn failure_text(job: &JobFinished) -> String {
+    match (&job.error, job.exit) {
+        (Some(error), _) => error.clone(),
+        (None, Some(_)) if !job.timed_out => format!("exit {}", exit_text(job)),
+        (None, _) => exit_text(job),
+    }
+}
+
+fn write_tails(out: &mut dyn Write, job: &JobFinished, indent: &str) -> io::Result<()> {
     for (element, tail) in [("system-out", &job.out_tail), ("system-err", &job.tail)] {
         if let Some(OsBytes(tail)) = tail {
-            writeln!(out, "      <{element}>{}</{element}>", escape(tail))?;
+            writeln!(out, "{indent}      <{element}>{}</{element}>", escape(tail))?;
         }
     }
-    writeln!(out, "    </testcase>")
+    Ok(())
 }
 
 /// Returns text for an element or an attribute. XML 1.0 has no way to write most control characters, so

@@ -209,6 +209,7 @@ impl RunCounts {
                 JournalEvent::AttemptFinished(end) => sum.finished = Some(end),
                 JournalEvent::OutputShown(_)
                 | JournalEvent::OutputLost(_)
+                | JournalEvent::JobTried(_)
                 | JournalEvent::OutputDir(_)
                 | JournalEvent::Host(_) => (),
             });

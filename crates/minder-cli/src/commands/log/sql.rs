@@ -43,7 +43,7 @@ mod with_sqlite {
     use super::super::runs;
     use super::super::select::{read_run, run_id};
     use super::*;
-    use crate::export::rows::{ATTEMPTS, JOBS, RUNS, Rows, Value, attempt, job};
+    use crate::export::rows::{ATTEMPTS, JOBS, RUNS, Rows, TRIES, Value, attempt, job, tried};
     use crate::export::sql::Database;
     use crate::ui::table::{Column, Table};
     use crate::ui::{format_error, message};
@@ -121,6 +121,7 @@ mod with_sqlite {
                 .iter()
                 .filter_map(|it| Some(attempt(it.started.as_ref()?, it.host.as_ref(), it.finished.as_ref())));
             database.insert(&ATTEMPTS, attempts)?;
+            database.insert(&TRIES, run.tries.values().flatten().map(|event| tried(&id, event)))?;
             database.insert(&JOBS, run.jobs.values().map(|ended| job(&id, ended)))?;
             let at = run.manifest.as_ref().ok().map(|manifest| manifest.at);
             let started_at = run.attempts.iter().find_map(|attempt| Some(attempt.started.as_ref()?.at));
