@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::sys::guard as sys;
 use crate::sys::jobserver::HeldTokens;
 
-pub use crate::sys::guard::{ExitMode, Signal, SignalSource};
+pub use crate::sys::guard::{ExitMode, Signal, SignalSender, SignalSource};
 
 /// Options of [`ProcessGuard::install`].
 #[derive(Clone, Debug)]
@@ -321,6 +321,31 @@ impl ProcessGuard {
     /// press is one signal. If both guardians are dead, this kills the descendants of the runner and
     /// does not return.
     pub fn next_signal(&mut self) -> Option<Signal> {
+        self.next_signal_and_sender().map(|(signal, _)| signal)
+    }
+
+    /// Returns what [`next_signal`](Self::next_signal) returns, and who sent the signal. For a program
+    /// that passes signals on to a child in its own process group: the terminal has sent a key to both.
+    ///
+    /// - Linux, without guardians: always known. With guardians, and elsewhere:
+    ///   [`SignalSender::Unknown`] for most signals.
+    ///
+    /// ```standalone_crate
+    /// use minder::{Command, Group, GuardOptions, ProcessGuard, Signal, SignalSender};
+    ///
+    /// fn main() -> minder::Result<()> {
+    ///     let mut guard = ProcessGuard::install(&GuardOptions::new().guardians(false))?;
+    ///     let mut child = Command::new("true").group(Group::Inherit).spawn()?;
+    ///     while let Some((signal, sender)) = guard.next_signal_and_sender() {
+    ///         if signal == Signal::Interrupt && sender != SignalSender::Terminal {
+    ///             child.signal(2)?;
+    ///         }
+    ///     }
+    ///     assert!(child.wait()?.status.success());
+    ///     guard.exit(0)
+    /// }
+    /// ```
+    pub fn next_signal_and_sender(&mut self) -> Option<(Signal, SignalSender)> {
         self.sys.next_signal()
     }
 

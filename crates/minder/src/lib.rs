@@ -423,7 +423,7 @@ pub use crate::{
     error::{Error, ErrorKind, Operation, Result},
     event::{ChildId, Event, NextEvent, SpillFile, Stream},
     exit_status::{ExitInfo, ExitStatus, Outcome, ResourceUsage, ThreadTimes},
-    guard::{ExitMode, GuardOptions, GuardianPids, ProcessGuard, Signal, SignalSource},
+    guard::{ExitMode, GuardOptions, GuardianPids, ProcessGuard, Signal, SignalSender, SignalSource},
     guardian::{GuardedProcess, Guardian, GuardianConfig},
     interest::{Interest, Token},
     poller::{Events, EventsIter, Poller, Readiness, Registration, Source, Waker},

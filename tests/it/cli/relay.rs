@@ -1,5 +1,7 @@
 //! `minder relay`: bytes, pieces, signals and the end of one command in front of a slow reader.
 
+mod terminal;
+
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

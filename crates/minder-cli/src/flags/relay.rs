@@ -67,13 +67,16 @@ Examples:
   minder relay -- ./-odd-name                     a command that begins with a hyphen
 
 The streams:
-  input     pipes: COMMAND reads the input of minder itself; --pty: minder passes it on
+  input     COMMAND reads the input of minder itself; --pty: minder passes it on
   output    all bytes, in order, in larger pieces; on Linux through a pipe of 1 MiB
   errors    those of minder; after 2>&1 through the same buffer as the output, in order;
             --pty: on the same terminal as the output
 
-Signals: HUP, INT, QUIT, TERM, USR1, USR2 and WINCH go to the process group of COMMAND. With
---pty, HUP, INT and QUIT go to the foreground processes of its terminal, and WINCH sets its
+At a terminal, without --pty, COMMAND is in the process group of minder: prompts, Ctrl-C and
+Ctrl-Z work as without minder. Elsewhere it leads a group.
+
+Signals: HUP, INT, QUIT, TERM, USR1, USR2 and WINCH go to COMMAND, and to its process group
+unless that is the one of minder. A stopped COMMAND gets HUP and TERM at once. With --pty, HUP, INT and QUIT go to the foreground processes of its terminal, and WINCH sets its
 size if the input or output of minder is a terminal. TSTP suspends COMMAND with what it
 started, and then minder; CONT resumes both. HUP, INT, QUIT or TERM again within 200 ms counts once.
 After a kill -9 of minder, COMMAND is killed with what it started. A signal that ends COMMAND also

@@ -3,8 +3,9 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use minder::{Signal, Termination};
+use minder::{Signal, SignalSender, Termination};
 use minder_os::signals;
+use minder_os::terminal::is_in_foreground;
 
 use super::session::{Output, Session};
 use super::window::own_terminal_size;
@@ -12,12 +13,13 @@ use super::window::own_terminal_size;
 impl Session {
     /// Forwards the signals that have come.
     pub(super) fn handle_signals(&mut self) {
-        while let Some(signal) = self.guard.next_signal() {
-            self.handle_signal(signal);
+        while let Some((signal, sender)) = self.guard.next_signal_and_sender() {
+            self.handle_signal(signal, sender);
         }
     }
 
-    fn handle_signal(&mut self, signal: Signal) {
+    fn handle_signal(&mut self, signal: Signal, sender: SignalSender) {
+        let has_reached_child = self.has_reached_child(sender);
         let name = match signal {
             Signal::Interrupt => "INT",
             Signal::Quit => "QUIT",
@@ -25,8 +27,9 @@ impl Session {
             Signal::Terminate => "TERM",
             Signal::User1 => "USR1",
             Signal::User2 => "USR2",
+            Signal::Resize if has_reached_child => return,
             Signal::Resize => return self.resize(),
-            Signal::Stop => return self.suspend(),
+            Signal::Stop => return self.suspend(has_reached_child),
             Signal::Continue => return self.signal_tree("CONT"),
             _ => return,
         };
@@ -34,14 +37,32 @@ impl Session {
             self.is_hurried |= !matches!(signal, Signal::User1 | Signal::User2);
             return;
         }
-        let is_key = matches!(signal, Signal::Interrupt | Signal::Quit | Signal::Hangup);
-        if !(is_key && self.signal_foreground(name)) {
+        let is_key = matches!(signal, Signal::Interrupt | Signal::Quit);
+        if is_key && has_reached_child {
+            return;
+        }
+        if !((is_key || signal == Signal::Hangup) && self.signal_foreground(name)) {
             self.signal(name);
+        }
+        // As a shell does: a child that is stopped gets the request to exit now.
+        if matches!(signal, Signal::Terminate | Signal::Hangup) {
+            self.signal("CONT");
         }
     }
 
-    /// Signals the group of the child. Where there are no signals, the child is killed. An error means
-    /// that it has ended, or runs as another user.
+    /// Returns whether the terminal has sent a key or its new size to the child as well. A hang-up does not
+    /// reach it for certain.
+    fn has_reached_child(&self, sender: SignalSender) -> bool {
+        self.shares_group
+            && match sender {
+                SignalSender::Terminal => true,
+                SignalSender::Unknown => is_in_foreground(),
+                _ => false,
+            }
+    }
+
+    /// Signals the group of the child, or the child alone if its group is ours. Where there are no signals,
+    /// the child is killed. An error means that it has ended, or runs as another user.
     pub(super) fn signal(&mut self, name: &str) {
         let Some(number) = signals::number(name) else { return };
         if let Err(error) = self.child.signal(number)
@@ -83,21 +104,26 @@ impl Session {
         }
     }
 
-    /// Suspends the child with what it started, and then this process, until it is continued.
-    fn suspend(&mut self) {
+    /// Suspends the child with what it started, and then this process, until it is continued. A key has
+    /// stopped the child in its own way.
+    fn suspend(&mut self, has_reached_child: bool) {
+        if has_reached_child {
+            return self.guard.suspend_self();
+        }
         self.signal_tree("STOP");
         self.guard.suspend_self();
-        let mut waiting: Vec<Signal> = std::iter::from_fn(|| self.guard.next_signal()).collect();
+        let mut next = || self.guard.next_signal_and_sender();
+        let mut waiting: Vec<_> = std::iter::from_fn(&mut next).collect();
         // The kernel ignores the request in a group that no shell watches, such as that of a process of
         // Emacs. There a program has sent it, and that program can continue us. At a terminal nothing would.
-        if !waiting.contains(&Signal::Continue) && !io::stdin().is_terminal() {
+        if !waiting.iter().any(|(signal, _)| *signal == Signal::Continue) && !io::stdin().is_terminal() {
             self.guard.stop_self();
-            waiting.extend(std::iter::from_fn(|| self.guard.next_signal()));
+            waiting.extend(std::iter::from_fn(|| self.guard.next_signal_and_sender()));
         }
-        for signal in waiting {
+        for (signal, sender) in waiting {
             // A repeated request that came meanwhile is the same one.
             if signal != Signal::Stop {
-                self.handle_signal(signal);
+                self.handle_signal(signal, sender);
             }
         }
     }

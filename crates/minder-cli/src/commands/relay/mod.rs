@@ -1,8 +1,8 @@
 //! `minder relay`: runs one command in front of a slow reader.
 //!
 //! The main thread reads the output of the child into an [`OutputBuffer`] and handles signals. A second
-//! thread writes the output: it may wait for the reader for as long as it likes. In front of a terminal, a
-//! third thread passes on the input; without one the child inherits it.
+//! thread writes the output: it may wait for the reader for as long as it likes. With `--pty` a third
+//! thread passes on the input; without it the child inherits the input.
 //!
 //! Blocking writes need a thread. A non-blocking stream would need none, but the flag belongs to the open
 //! file: it would change for every process that shares the stream.
@@ -23,6 +23,7 @@ use minder::{
     Command, Descriptors, ErrorKind, Group, GuardOptions, Guardian, GuardianConfig, ProcessGuard, Size, Stdio,
 };
 use minder_os::stdio::{StdStream, close_std, stderr_is_stdout};
+use minder_os::terminal::has_controlling_terminal;
 
 use self::buffer::OutputBuffer;
 use self::session::Session;
@@ -51,19 +52,22 @@ pub(crate) fn run(flags: &RelayFlags) -> Result<ExitCode> {
     let (program, args) = flags.command.split_first().context("no command given")?;
     let mut command = Command::new(program);
     command.args(args).descriptors(&descriptors).stdout(Stdio::piped());
-    // A child in the background of a terminal must not read from it.
-    let passes_input = flags.pty || io::stdin().is_terminal();
-    command.stdin(if passes_input { Stdio::piped() } else { Stdio::inherit() });
+    command.stdin(if flags.pty { Stdio::piped() } else { Stdio::inherit() });
     // After `2>&1` both go through the same buffer, so that they stay in order. A terminal shows them at
     // once in any case, and programs look whether their errors go to one.
     if stderr_is_stdout() && !io::stderr().is_terminal() {
         command.stderr_to_stdout();
     }
+    // With a controlling terminal, the child shares our process group. The terminal, its keys and the
+    // job control of the shell then treat both alike, and the other processes of the pipeline as well.
+    let shares_group = !flags.pty && has_controlling_terminal();
     if flags.pty {
         command.group(Group::Terminal(terminal_size(flags)));
+    } else if shares_group {
+        command.group(Group::Inherit);
     }
     // It is not dropped if an error ends this process: then the guardian kills the child.
-    let guardian = ManuallyDrop::new(start_guardian());
+    let guardian = ManuallyDrop::new(start_guardian(shares_group));
     let spawned = match &*guardian {
         Some(guardian) => guardian.spawn(&command),
         None => command.spawn(),
@@ -72,20 +76,21 @@ pub(crate) fn run(flags: &RelayFlags) -> Result<ExitCode> {
         Ok(child) => child,
         Err(error) => return cannot_start(program, error),
     };
-    if !passes_input {
+    if !flags.pty {
         // The process that writes to us gets a broken pipe when the child closes its input.
         let _ = close_std(StdStream::Input);
     }
-    let status = Session::new(guard, child, flags, buffer)?.run()?;
+    let status = Session::new(guard, child, flags, shares_group, buffer)?.run()?;
     // The guardian leaves alone what the child has left running.
     drop(ManuallyDrop::into_inner(guardian));
     status.exit_process()
 }
 
-/// Starts the process that kills the child after a `kill -9` of this one: minder itself.
-fn start_guardian() -> Option<Guardian> {
+/// Starts the process that kills the child after a `kill -9` of this one: minder itself. Without a group
+/// of their own, what the child started is recognised by a `tag`.
+fn start_guardian(tag: bool) -> Option<Guardian> {
     let program = std::env::current_exe();
-    let config = GuardianConfig::new().arg("relay").arg(GUARDIAN_ARG);
+    let config = GuardianConfig::new().arg("relay").arg(GUARDIAN_ARG).tag(tag);
     let started = match program {
         Ok(program) => Guardian::start(&config.program(program)).map_err(|error| error.reason()),
         Err(error) => Err(error.to_string()),

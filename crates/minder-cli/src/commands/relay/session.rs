@@ -48,6 +48,8 @@ pub(super) struct Session {
     stdout: File,
     linger: Duration,
     pub(super) has_terminal: bool,
+    /// Whether the child is in our process group, so that keys of our terminal reach it.
+    pub(super) shares_group: bool,
     /// When and how the child ended.
     pub(super) end: Option<(Instant, ExitStatus)>,
     /// Whether a signal asked to exit after the child had ended.
@@ -60,6 +62,7 @@ impl Session {
         guard: ProcessGuard,
         mut child: Child,
         flags: &RelayFlags,
+        shares_group: bool,
         buffer: OutputBuffer,
     ) -> Result<Self> {
         let buffer = Arc::new(buffer);
@@ -89,6 +92,7 @@ impl Session {
             stdout,
             linger: flags.linger,
             has_terminal: flags.pty,
+            shares_group,
             end: None,
             is_hurried: false,
             piece: vec![0; READ_MAX],
@@ -104,6 +108,9 @@ impl Session {
             let room = self.buffer.room();
             self.watch_output(room.is_some())?;
             self.poller.wait_deadline(&mut events, self.silence_deadline())?;
+            // Before the exit is seen: a key that ended the child came to us as well, and after the end
+            // it would be a request not to wait for the reader.
+            self.handle_signals();
             for event in &events {
                 match event.token {
                     OUTPUT => self.read_output(room.unwrap_or_default())?,
@@ -111,7 +118,6 @@ impl Session {
                     _ => (),
                 }
             }
-            self.handle_signals();
             if self.buffer.phase() == Phase::Closed {
                 self.hang_up()?;
             }

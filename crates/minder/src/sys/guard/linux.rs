@@ -30,9 +30,9 @@ use super::descendants::{self, DescendantFinder};
 use super::inner::{self, Inner};
 use super::mask::{self, Mask};
 use super::outer::{self, Outer};
-use super::process::{self, Fork, fork, read_sent, read_signal, signalfd};
+use super::process::{self, Fork, fork, read_sent, signalfd};
 use super::shared_page::SharedPage;
-use super::signal::{DeliveryPaths, ExitMode, Signal, SignalDebouncer};
+use super::signal::{DeliveryPaths, ExitMode, Signal, SignalDebouncer, SignalSender};
 use super::tree_killer::TreeKiller;
 use crate::sys::jobserver::HeldTokens;
 use crate::sys::process_tree::why_no_table;
@@ -144,32 +144,38 @@ impl Guard {
         self.signals.as_fd()
     }
 
-    pub(crate) fn next_signal(&mut self) -> Option<Signal> {
+    pub(crate) fn next_signal(&mut self) -> Option<(Signal, SignalSender)> {
         loop {
             let relayed = self.read_relay();
-            let signal = match &mut self.role {
+            let (signal, sender) = match &mut self.role {
                 Role::Guarded { page, direct, paths, .. } => match relayed {
                     Some(number) => {
                         let place = page.count_read_signal();
                         let signal = Signal::from_number(number.into())
                             .filter(|signal| *signal != Signal::Stop || !page.is_stop_done(place));
-                        signal.filter(|signal| paths.relayed(*signal, Instant::now()))
+                        (
+                            signal.filter(|signal| paths.relayed(*signal, Instant::now())),
+                            SignalSender::Unknown,
+                        )
                     }
                     // Copies from the terminal also arrive through the relay, and count there.
                     None => match read_sent(direct.as_fd())? {
-                        (number, true) => {
-                            Signal::from_number(number).filter(|signal| paths.direct(*signal, Instant::now()))
-                        }
-                        (_, false) => None,
+                        (number, sender @ SignalSender::Process) => (
+                            Signal::from_number(number)
+                                .filter(|signal| paths.direct(*signal, Instant::now())),
+                            sender,
+                        ),
+                        (_, sender) => (None, sender),
                     },
                 },
                 Role::Alone { repeats, .. } => {
-                    let signal = Signal::from_number(read_signal(self.signals.as_fd())?);
-                    signal.filter(|signal| repeats.counts(*signal, Instant::now()))
+                    let (number, sender) = read_sent(self.signals.as_fd())?;
+                    let signal = Signal::from_number(number);
+                    (signal.filter(|signal| repeats.counts(*signal, Instant::now())), sender)
                 }
             };
-            if signal.is_some() {
-                return signal;
+            if let Some(signal) = signal {
+                return Some((signal, sender));
             }
         }
     }

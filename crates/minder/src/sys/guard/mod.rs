@@ -12,7 +12,7 @@
 //! * `wait_ready()`: waits, for a bounded time, until the guardians watch the process.
 //! * `signals()`: the source that the event loop of the host waits for. It is readable while
 //!   `next_signal` would return a signal.
-//! * `next_signal()`: the next pending signal; never blocks.
+//! * `next_signal()`: the next pending signal and who sent it; never blocks.
 //! * `set_orphaned_flag(flag)`: registers a flag that `next_signal` sets before it kills the tree because
 //!   both guardians are dead.
 //! * `suspend_self()`: stops the process as Ctrl-Z does, and returns when it was continued.
@@ -69,4 +69,4 @@ pub(crate) use inherited::inherited_nofile;
 pub(crate) use inherited::raise_descriptors;
 #[cfg(unix)]
 pub(in crate::sys) use mask::ignored_by_us;
-pub use signal::{ExitMode, Signal};
+pub use signal::{ExitMode, Signal, SignalSender};

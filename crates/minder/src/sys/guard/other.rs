@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use super::config::GuardConfig;
 use super::mask::{self, Mask};
-use super::signal::{ExitMode, Signal, SignalDebouncer};
+use super::signal::{ExitMode, Signal, SignalDebouncer, SignalSender};
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 /// The writing end of the one guard's pipe, which is never closed.
@@ -66,14 +66,15 @@ impl Guard {
         self.signals.as_fd()
     }
 
-    pub(crate) fn next_signal(&mut self) -> Option<Signal> {
+    pub(crate) fn next_signal(&mut self) -> Option<(Signal, SignalSender)> {
         let mut byte = [0];
         loop {
             match rustix::io::read(&self.signals, &mut byte) {
                 Ok(1) => {
-                    let signal = Signal::from_number(byte[0].into());
-                    if signal.is_some_and(|signal| self.repeats.counts(signal, Instant::now())) {
-                        return signal;
+                    if let Some(signal) = Signal::from_number(byte[0].into())
+                        && self.repeats.counts(signal, Instant::now())
+                    {
+                        return Some((signal, SignalSender::Unknown));
                     }
                 }
                 Err(rustix::io::Errno::INTR) => {}

@@ -11,6 +11,7 @@ use rustix::process::{Pid, Resource, Rlimit};
 
 use super::descendants;
 use super::mask::{self, Mask};
+use super::signal::SignalSender;
 
 /// Which of the two returned from [`fork`].
 pub(super) enum Fork {
@@ -45,9 +46,8 @@ pub(super) fn read_signal(fd: BorrowedFd<'_>) -> Option<i32> {
     read_sent(fd).map(|(number, _)| number)
 }
 
-/// Reads the next pending signal of a signalfd. Also returns whether a process sent it, and not the
-/// kernel for a key or a hang-up.
-pub(super) fn read_sent(fd: BorrowedFd<'_>) -> Option<(i32, bool)> {
+/// Reads the next pending signal of a signalfd. Also returns who sent it.
+pub(super) fn read_sent(fd: BorrowedFd<'_>) -> Option<(i32, SignalSender)> {
     let mut record = [0; size_of::<libc::signalfd_siginfo>()];
     loop {
         match rustix::io::read(fd, &mut record) {
@@ -56,7 +56,9 @@ pub(super) fn read_sent(fd: BorrowedFd<'_>) -> Option<(i32, bool)> {
                 let field = |at: usize| {
                     i32::from_ne_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
                 };
-                return Some((field(0), field(8) != libc::SI_KERNEL));
+                let by_kernel = field(8) == libc::SI_KERNEL;
+                let sender = if by_kernel { SignalSender::Terminal } else { SignalSender::Process };
+                return Some((field(0), sender));
             }
             Err(rustix::io::Errno::INTR) => {}
             _ => return None,

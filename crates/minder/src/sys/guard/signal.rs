@@ -35,6 +35,19 @@ impl Signal {
     }
 }
 
+/// Who sent a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SignalSender {
+    /// The kernel: for a key, a new size or a hang-up of the terminal. All processes of the foreground
+    /// process group get a key.
+    Terminal,
+    /// A process, by kill(2) or a similar call.
+    Process,
+    /// It is not known: a guardian relayed the signal, or the operating system does not tell.
+    Unknown,
+}
+
 /// How a cancelled run exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

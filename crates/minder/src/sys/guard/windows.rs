@@ -20,7 +20,7 @@ use windows_sys::Win32::System::Threading::{ResetEvent, SetEvent};
 use windows_sys::core::BOOL;
 
 use super::config::GuardConfig;
-use super::signal::{ExitMode, Signal, SignalDebouncer};
+use super::signal::{ExitMode, Signal, SignalDebouncer, SignalSender};
 use crate::exit_status::ExitStatus;
 use crate::sys::event::event;
 
@@ -73,7 +73,7 @@ impl Guard {
         self.event.as_handle()
     }
 
-    pub(crate) fn next_signal(&mut self) -> Option<Signal> {
+    pub(crate) fn next_signal(&mut self) -> Option<(Signal, SignalSender)> {
         loop {
             // First the event, then the bits: one that comes between leaves the event set, and the next call
             // looks again.
@@ -87,7 +87,7 @@ impl Guard {
                 unsafe { SetEvent(EVENT.load(SeqCst)) };
             }
             if self.repeats.counts(BITS[bit], Instant::now()) {
-                return Some(BITS[bit]);
+                return Some((BITS[bit], SignalSender::Unknown));
             }
         }
     }
