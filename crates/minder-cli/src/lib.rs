@@ -36,7 +36,6 @@ use crate::flags::{
     resume_error_line,
 };
 use crate::settings::Applied;
-use crate::ui::table::escape;
 
 /// The smallest stack of the main thread, in bytes. Parsing the flags needs 64 KiB of it, and six
 /// times as much without optimisation.
@@ -120,8 +119,7 @@ fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
     match result {
         Ok(code) => code,
         Err(error) => {
-            // The message may quote arguments, which may contain control characters.
-            ui::message(&escape(ui::format_error(&error).as_bytes()));
+            ui::message(&ui::format_error(&error));
             ExitCode::from(exit::OTHER)
         }
     }
@@ -161,7 +159,7 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
         _ => clap_error_line(error, &minder, args),
     };
     let hint = clap_error_hint(error, &minder, args);
-    ui::message(&escape(format!("{line} ({hint})").as_bytes()));
+    ui::message(&format!("{line} ({hint})"));
     ExitCode::from(exit::OTHER)
 }
 

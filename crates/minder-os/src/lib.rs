@@ -12,6 +12,7 @@
 
 pub mod encoding;
 mod error_text;
+mod shown_text;
 pub mod files;
 pub mod host_stats;
 pub mod limits;
@@ -23,3 +24,4 @@ pub mod terminal;
 pub mod time;
 
 pub use self::error_text::error_text;
+pub use self::shown_text::{escape, is_invisible};

@@ -3,7 +3,7 @@
 
 use std::io;
 
-pub use minder_os::error_text as os_error_text;
+pub use minder_os::{error_text as os_error_text, escape};
 
 /// Formats an error and its context as one line. Errors of the library include their cause.
 pub fn format_error(error: &anyhow::Error) -> String {
@@ -62,35 +62,6 @@ pub fn shorten(line: &str) -> String {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
-}
-
-/// Escapes everything that a terminal would interpret: control characters and characters that
-/// change the direction of text become `\n`, `\x1b`, `\u{202e}`; bytes that are not UTF-8 become
-/// `\xff`.
-pub fn escape(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '\n' | '\r' | '\t' => text.extend(c.escape_default()),
-                '\0'..' ' | '\x7f' => text += &format!("\\x{:02x}", u32::from(c)),
-                c if c.is_control() || changes_display(c) => text.extend(c.escape_unicode()),
-                c => text.push(c),
-            }
-        }
-        chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
-    }
-    text
-}
-
-/// Returns `true` for invisible characters that change how others are shown, and for line ends
-/// other than `\n`.
-fn changes_display(c: char) -> bool {
-    matches!(
-        c,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}' | '\u{feff}'
-    )
 }
 
 #[cfg(test)]

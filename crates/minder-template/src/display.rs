@@ -207,16 +207,9 @@ fn printf_format(bytes: &[u8]) -> String {
     out
 }
 
-/// Appends a text to a message on one line. Control characters and invalid UTF-8 are escaped.
+/// Appends a text to a message on one line, without characters that a terminal would interpret.
 pub(crate) fn text(bytes: &[u8], out: &mut String) {
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
-        }
-        for byte in chunk.invalid() {
-            let _ = write!(out, "\\x{byte:02x}");
-        }
-    }
+    out.push_str(&minder_os::escape(bytes));
 }
 
 /// Formats a text in single quotes. Empty quotes next to an apostrophe at an end are left out.
@@ -236,14 +229,9 @@ enum Segment<'a> {
 }
 
 /// Returns whether a character could disturb a terminal or deceive a reader: a control character, a
-/// line end other than `\n`, or an invisible one that changes how others are shown.
+/// line end other than `\n`, or an invisible one.
 fn is_unprintable(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\t'))
-        || matches!(
-            c,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2066}'..='\u{2069}' | '\u{feff}'
-        )
+    (c.is_control() && !matches!(c, '\n' | '\t')) || minder_os::is_invisible(c)
 }
 
 /// Visits the segments of a value.

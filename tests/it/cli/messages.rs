@@ -32,6 +32,8 @@
 
 #[cfg(target_os = "linux")] // The sources are the same everywhere.
 mod sources;
+#[cfg(target_os = "linux")] // The errors of /proc.
+mod foreign_text;
 
 use std::ffi::OsString;
 use std::fs;

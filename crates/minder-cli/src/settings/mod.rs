@@ -86,8 +86,7 @@ pub(crate) fn apply(flags: Box<RunFlags>, mut args: Vec<OsString>) -> Result<App
 fn report_unused(files: &[LookedAt]) {
     for file in files {
         if let Some(why) = file.unused.filter(|why| *why != NOT_FOUND) {
-            let line = format!("`{}` is ignored: {why}", file.path.display());
-            crate::ui::message(&crate::ui::table::escape(line.as_bytes()));
+            crate::ui::message(&format!("`{}` is ignored: {why}", file.path.display()));
         }
     }
 }

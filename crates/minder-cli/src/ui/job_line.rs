@@ -1,5 +1,6 @@
 //! The lines of `--status-level`: one for each job or attempt that ends.
 
+use minder_os::escape;
 use minder_runner::report::{FailureReason, JobEnd};
 use unicode_width::UnicodeWidthStr;
 
@@ -44,7 +45,8 @@ impl JobLines {
             _ => format!(" {}", rough(end.wall)),
         };
         let mark = self.symbols.convert(mark);
-        let name = self.symbols.convert(&end.name);
+        let name = escape(end.name.as_bytes());
+        let name = self.symbols.convert(&name);
         let room =
             self.width.map(|width| width.saturating_sub(mark.width() + time.width() + 1).max(NAME_MIN));
         let name = room.map_or_else(|| name.to_string(), |room| self.symbols.shorten(&name, room));

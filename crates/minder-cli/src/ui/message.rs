@@ -5,29 +5,37 @@ use std::time::Instant;
 
 use minder::Interest;
 use minder::os::wait_ready;
+use minder_os::escape;
 
 use crate::ui::symbols::Symbols;
 
-/// Prints one line to stderr. Write errors are ignored.
+/// Prints one line to stderr. What a terminal would interpret is escaped, whatever text it comes from.
+/// Write errors are ignored.
 pub(crate) fn message(line: &str) {
+    styled_message(&escape(line.as_bytes()));
+}
+
+/// Prints one line with colors to stderr. Foreign text in it is escaped by the caller.
+pub(crate) fn styled_message(line: &str) {
     // One write, so that lines of several threads or programs do not mix.
     let _ = io::stderr().write_all(message_line(line).as_bytes());
 }
 
-/// Returns a message with the name of the program before it and the end of the line.
+/// Returns a line with the name of the program before it and the end of the line.
 pub(crate) fn message_line(line: &str) -> String {
     format!("minder: {}\n", Symbols::of_locale().convert(line))
 }
 
-/// Prints the command line of a job that starts.
+/// Prints the command line of a job that starts, or another line without the name of the program. Foreign
+/// text in it is escaped by the caller.
 pub(crate) fn command_message(line: &str) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Prints one line to stderr, unless that would block because its reader does not read.
-pub(crate) fn try_message(line: &str) {
+/// Runs `print`, unless a write to stderr would block because its reader does not read.
+pub(crate) fn try_to(print: impl FnOnce()) {
     if stderr_is_writable().unwrap_or(true) {
-        message(line);
+        print();
     }
 }
 

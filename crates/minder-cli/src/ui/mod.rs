@@ -16,7 +16,7 @@ pub(crate) use minder_runner::text::{count, format_bytes, format_error, os_error
 
 pub(crate) use self::{
     job_line::JobLines,
-    message::{command_message, message, try_message},
+    message::{command_message, message, styled_message, try_to},
     notify::notify,
     progress::{Heartbeat, Progress, ProgressOptions, SlowJobs},
     stdout::{check_stdout, print_help, with_stdout},

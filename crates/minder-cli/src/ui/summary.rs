@@ -9,7 +9,7 @@ use minder_runner::{RunEnd, RunReport};
 
 use super::progress::rough;
 use crate::ui::color::Palette;
-use minder_runner::text::{count, time};
+use minder_runner::text::{count, escape, time};
 use unicode_width::UnicodeWidthStr;
 
 /// What stands between two parts of the first line.
@@ -45,8 +45,9 @@ impl Summary<'_> {
         let failed = self.report.failed();
         let mut lines = self.first_lines(palette);
         let stats = &self.report.stats;
-        let with_reason =
-            |job: &JobFailure| format!("{}  ({})", palette.name(&job.name), failure_text(&job.reason));
+        let with_reason = |job: &JobFailure| {
+            format!("{}  ({})", palette.name(&shown(&job.name)), failure_text(&job.reason))
+        };
         lines.extend(
             stats.failed.iter().map(|job| format!("  {} {}", palette.failed("failed:"), with_reason(job))),
         );
@@ -68,8 +69,9 @@ impl Summary<'_> {
             let jobs = count(stats.requeued, "job");
             lines.push(format!("  killed because memory ran short, and requeued: {jobs}"));
         }
-        let leaked =
-            |job| format!("  left its output open: {job}  (closed after 100 ms; `--leak wait` reads on)");
+        let leaked = |job: &String| {
+            format!("  left its output open: {}  (closed after 100 ms; `--leak wait` reads on)", shown(job))
+        };
         lines.extend(stats.leaked.iter().map(leaked));
         let unnamed = stats.leaked_count - stats.leaked.len() as u64;
         if unnamed > 0 {
@@ -167,7 +169,7 @@ impl Summary<'_> {
 
     /// Returns the command that resumes the run, if that is possible.
     pub(crate) fn resume_line(&self) -> Option<String> {
-        self.report.resume.as_ref().map(|command| format!("  to resume: minder {command}"))
+        self.report.resume.as_ref().map(|command| format!("  to resume: minder {}", shown(command)))
     }
 
     /// Returns the line about processes that jobs left running. After a run that ended by itself,
@@ -178,7 +180,7 @@ impl Summary<'_> {
             .orphans
             .iter()
             .take(NAMED_MAX)
-            .map(|(pid, name)| format!("{} ({pid})", name.escape_debug()))
+            .map(|(pid, name)| format!("{} ({pid})", shown(name)))
             .collect();
         match (self.report.left_running(), adopted.as_slice()) {
             (0, _) => None,
@@ -194,6 +196,11 @@ impl Summary<'_> {
     }
 }
 
+/// Returns a foreign text as it may be shown.
+fn shown(text: &str) -> String {
+    escape(text.as_bytes())
+}
+
 /// Describes why a job failed, and how long it ran.
 pub(crate) fn failure_text(reason: &FailureReason) -> String {
     let text = cause_text(reason);
@@ -203,13 +210,13 @@ pub(crate) fn failure_text(reason: &FailureReason) -> String {
     }
 }
 
-/// Describes why a job failed.
+/// Describes why a job failed, without what a terminal would interpret.
 pub(super) fn cause_text(reason: &FailureReason) -> String {
     match reason {
         FailureReason::Exited(exit, _) => status(*exit),
         FailureReason::TimedOut(limit) => format!("timed out after {}", rough(*limit)),
         FailureReason::Memory(_) => "killed because memory ran short".to_owned(),
-        FailureReason::NotStarted(why) => why.clone(),
+        FailureReason::NotStarted(why) => shown(why),
     }
 }
 

@@ -6,7 +6,7 @@
 use std::io::{self, IsTerminal, Write, stdout};
 
 use super::format::fill_lines;
-pub(crate) use minder_runner::text::escape;
+pub(crate) use minder_os::escape;
 use unicode_width::UnicodeWidthStr;
 
 use crate::ui::symbols::Symbols;

@@ -15,7 +15,8 @@ use crate::ui::color::{Palette, can_draw};
 use crate::ui::symbols::Symbols;
 use crate::ui::table::escape;
 use crate::ui::{
-    JobLines, Progress, SlowJobs, Summary, command_message, failure_text, message, notify, try_message,
+    JobLines, Progress, SlowJobs, Summary, command_message, failure_text, message, notify, styled_message,
+    try_to,
 };
 
 /// The interval between two checks for slow jobs.
@@ -126,7 +127,7 @@ impl Console {
             job.map(|job| job.name.clone()).unwrap_or_default()
         };
         for line in slow.jobs.check(ages, snapshot.median, name) {
-            self.progress.suspend(|| try_message(&line));
+            self.progress.suspend(|| try_to(|| message(&line)));
         }
         slow.next = (!slow.jobs.is_exhausted()).then(|| now + SLOW_CHECK_INTERVAL);
     }
@@ -166,7 +167,7 @@ impl Observer for Console {
         let line = notice.to_string();
         match notice {
             // The main thread must not wait for a thread whose write blocks.
-            Notice::Interrupted { .. } => self.progress.try_suspend(|| try_message(&line)),
+            Notice::Interrupted { .. } => self.progress.try_suspend(|| try_to(|| message(&line))),
             _ => self.progress.suspend(|| message(&line)),
         }
     }
@@ -253,7 +254,7 @@ impl Observer for Console {
         match &report.end {
             RunEnd::Signal(_) if !self.display.quiet => {
                 for line in summary.lines(self.palette).iter().chain(&summary.resume_line()) {
-                    try_message(line);
+                    try_to(|| styled_message(line));
                 }
             }
             RunEnd::Failed(error) => message(error),
@@ -262,15 +263,15 @@ impl Observer for Console {
                 let has_run_jobs = !report.stats.wall.is_zero();
                 // GNU parallel prints no summary.
                 if has_run_jobs && !self.display.quiet && !self.display.parallel {
-                    summary.lines(self.palette).iter().for_each(|line| message(line));
-                    summary.resume_line().iter().for_each(|line| message(line));
+                    summary.lines(self.palette).iter().for_each(|line| styled_message(line));
+                    summary.resume_line().iter().for_each(|line| styled_message(line));
                 }
             }
             // GNU parallel prints no summary: a program that reads its stderr must not get one.
             RunEnd::Status(_) if !self.display.quiet && !report.nothing_left => {
                 let is_wanted = summary.is_wanted() && (!self.display.parallel || stderr().is_terminal());
                 if is_wanted || self.display.progress.is_requested() {
-                    summary.lines(self.palette).iter().for_each(|line| message(line));
+                    summary.lines(self.palette).iter().for_each(|line| styled_message(line));
                 }
             }
             RunEnd::Status(_) | RunEnd::Signal(_) | RunEnd::StdoutClosed => (),

@@ -25,7 +25,6 @@ use crate::flags::{Flags, RunFlags, clap_error_line};
 use crate::recorded;
 use crate::settings::status_words;
 use crate::ui::message;
-use crate::ui::table::escape;
 
 /// The maximum size of a file of `--template`, which is held in memory.
 const TEMPLATE_MAX: u64 = 64 << 20;
@@ -156,7 +155,7 @@ impl Plan {
             (built, _) => built?,
         };
         for line in hint.map(|hint| hint.line()).into_iter().chain(function) {
-            message(&escape(line.as_bytes()));
+            message(&line);
         }
         if wants_hints && reads_null {
             message(hints::NO_INPUT);

@@ -3,10 +3,14 @@
 use std::ffi::OsStr;
 use std::io::{Write, stderr};
 
-/// Prints one line to stderr, as `xargs: LINE`. Write errors are ignored.
+use minder_os::escape;
+
+/// Prints a message to stderr, as `xargs: LINE`. What a terminal would interpret is escaped, except line
+/// ends. Write errors are ignored.
 pub(crate) fn print_line(line: &[u8]) {
     // One write, so that lines of several programs do not mix.
-    let _ = stderr().write_all(&[b"xargs: ", line, b"\n"].concat());
+    let lines: Vec<String> = line.split(|byte| *byte == b'\n').map(escape).collect();
+    let _ = stderr().write_all(format!("xargs: {}\n", lines.join("\n")).as_bytes());
 }
 
 /// Returns a name in the quotes of the locale: ‘name’, or 'name' without UTF-8.
