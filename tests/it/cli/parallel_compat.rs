@@ -13,6 +13,8 @@ use rustix::process::Signal;
 use super::{MINDER, Run, RunOutput, SOON, from};
 #[cfg(unix)]
 use super::{file, input, path, temp_dir};
+#[cfg(target_os = "linux")]
+use crate::support::{KID, end, lives};
 
 /// `minder` as GNU parallel or its `sem`, with no options but these.
 fn face(name: &str, words: &[&str]) -> Command {
@@ -220,6 +222,32 @@ fn sem_exits_with_the_status_of_its_command() {
         parallel(&["--semaphore", "--fg", "--id", &name, "echo", "{}", "a"]).exit_code(0).text(),
         "a\n"
     );
+}
+
+#[cfg(target_os = "linux")] // What /proc shows of processes.
+#[test]
+fn sem_keeps_the_slot_until_the_command_has_exited() {
+    let dir = temp_dir();
+    for signal in [Signal::TERM, Signal::HUP, Signal::KILL] {
+        let name = name(&format!("held {}", signal.as_raw()));
+        let mark = dir.path().join(signal.as_raw().to_string());
+        let line = format!("exec {KID} touch {} 600000", path(&mark));
+        let mut holder = Run::start(&face("sem", &["--fg", "--id", &name, &line]));
+        holder.wait_until_true("the command", || mark.exists());
+        let command = super::children(holder.pid())[0];
+        holder.signal(signal);
+        let pid = holder.pid();
+        holder.wait_until_true("the end of sem", || !lives(pid));
+        sem(&["--fg", "--id", &name, "--st", "-0.2", "true"]).exit_code(1);
+        end(command);
+        sem(&["--fg", "--id", &name, "--st", "-50", "true"]).exit_code(0);
+    }
+    // A daemon that the command leaves does not hold it.
+    let name = name("daemon");
+    let line = format!("{KID} sleep-ms 600000 >/dev/null 2>&1 & echo $!");
+    let daemon = sem(&["--fg", "--id", &name, &line]).exit_code(0).text();
+    sem(&["--fg", "--id", &name, "--st", "-0.2", "true"]).exit_code(0);
+    end(daemon.trim().parse().expect("parse pid"));
 }
 
 #[cfg(unix)] // A POSIX shell's line.

@@ -1,9 +1,11 @@
 //! `sem`: runs a command when a semaphore has a free slot, like `sem` of GNU parallel.
 //!
 //! A semaphore is a directory of files. A lock on one of them is a slot. The process that waits for
-//! the command holds the lock: when that process exits for any reason, the kernel releases the slot,
-//! and nothing has to be cleaned up. Without `--fg`, that process is a second minder in the
-//! background, which acquires the slot itself; the first minder exits once the slot is acquired.
+//! the command holds the lock, and the command inherits it, as from flock(1). When the command exits, the
+//! slot is released. If that process is killed before, the kernel releases the slot when the last process
+//! of the command has exited, and nothing has to be cleaned up. Without `--fg`, that process is a second
+//! minder in the background, which acquires the slot itself; the first minder exits once the slot is
+//! acquired.
 //!
 //! Slots are polled: file locks offer no wait for one of several, and no wait with a timeout.
 
@@ -16,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use minder::{Command, Descriptors, ExitStatus, Group, Stdio};
-use minder_os::files::create_private_file;
+use minder_os::files::{create_private_file, duplicate_high};
 use minder_os::terminal::terminal_name;
 
 use crate::exit;
@@ -88,7 +90,7 @@ pub(crate) fn run(sem: SemArgs) -> Result<ExitCode> {
     if !sem.foreground {
         return semaphore.run_in_background(&sem, &name, &descriptors);
     }
-    let Some(_slot) = semaphore.acquire(slots_max, limit)? else {
+    let Some(slot) = semaphore.acquire(slots_max, limit)? else {
         message("no slot became free in time: the command is not run");
         return Ok(ExitCode::from(TIMED_OUT));
     };
@@ -96,11 +98,11 @@ pub(crate) fn run(sem: SemArgs) -> Result<ExitCode> {
         // The process that waits for the removal may have been killed, and the file removed.
         let _ = std::fs::remove_file(started);
     }
-    run_in_foreground(&sem, &descriptors)
+    run_in_foreground(&sem, &slot, descriptors)
 }
 
-/// Runs the command until it exits, and returns its exit status.
-fn run_in_foreground(sem: &SemArgs, descriptors: &Descriptors) -> Result<ExitCode> {
+/// Runs the command until it exits, releases its slot, and returns its exit status.
+fn run_in_foreground(sem: &SemArgs, slot: &File, descriptors: Descriptors) -> Result<ExitCode> {
     let line = sem.command.join(OsStr::new(" "));
     let shown = minder_template::shell_line(line.as_encoded_bytes().to_vec());
     if sem.verbose {
@@ -119,9 +121,16 @@ fn run_in_foreground(sem: &SemArgs, descriptors: &Descriptors) -> Result<ExitCod
     };
     command.env("PARALLEL_SEQ", "1").env("PARALLEL_JOBSLOT", "1");
     command.env("PARALLEL_PID", std::process::id().to_string());
-    command.descriptors(descriptors);
+    // On Windows the command has no descriptors, and ends with this process.
+    let descriptors = match std::env::consts::FAMILY {
+        "unix" => descriptors.with(duplicate_high(slot)?),
+        _ => descriptors,
+    };
+    command.descriptors(&descriptors);
     // In our process group, Ctrl-C reaches the command, and it may read from the terminal.
     let exit = command.group(Group::Inherit).spawn()?.wait()?;
+    // For all duplicates: a daemon of the command has one.
+    slot.unlock().context("cannot release the slot")?;
     Ok(ExitCode::from(shell_status(exit.status)))
 }
 

@@ -175,6 +175,17 @@ pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     system::write_all_at(file, bytes, offset)
 }
 
+/// Returns a duplicate of `file` whose descriptor has a number that scripts rarely use, for a program that
+/// inherits it. Without such a number, it is any free one.
+///
+/// - Windows: any handle.
+///
+/// # Errors
+/// No descriptor is free.
+pub fn duplicate_high(file: &File) -> io::Result<File> {
+    system::duplicate_high(file)
+}
+
 /// Copies up to `len` bytes from an offset in a file to another file or a pipe, inside the kernel.
 /// Returns the number of bytes copied.
 ///

@@ -32,6 +32,13 @@ fn create_removed_file(dir: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+pub(super) fn duplicate_high(file: &File) -> io::Result<File> {
+    /// Shells use numbers around 10 and 255 themselves, scripts those below 10.
+    const LOWEST: i32 = 200;
+    let high = rustix::io::fcntl_dupfd_cloexec(file, LOWEST);
+    high.map(File::from).or_else(|_| file.try_clone())
+}
+
 #[cfg(not(target_vendor = "apple"))]
 pub(super) fn create_fifo(path: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, FileType, Mode, mknodat};

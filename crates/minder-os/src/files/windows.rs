@@ -13,6 +13,10 @@ use windows_sys::Win32::Storage::FileSystem::{
 
 use super::{acl, new_name};
 
+pub(super) fn duplicate_high(file: &File) -> io::Result<File> {
+    file.try_clone()
+}
+
 pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).open(path)
 }
