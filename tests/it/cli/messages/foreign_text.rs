@@ -74,7 +74,6 @@ const LINES: &[&str] = &[
     "xargs V",
     "xargs -a V",
     "xargs -n V true",
-    "xargs -t true V",
     "xargs --V",
     "V",
 ];

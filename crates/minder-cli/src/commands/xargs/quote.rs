@@ -30,11 +30,7 @@ fn units(argument: &[u8], utf8: bool) -> Vec<Unit<'_>> {
         let text = chunk.valid();
         for (at, character) in text.char_indices() {
             let text = &text[at..at + character.len_utf8()];
-            let is_printable = if utf8 {
-                !character.is_control() && !minder_os::is_invisible(character)
-            } else {
-                matches!(character, ' '..='~')
-            };
+            let is_printable = if utf8 { !character.is_control() } else { matches!(character, ' '..='~') };
             if is_printable {
                 units.push(Unit::Char(text));
             } else {
