@@ -20,7 +20,6 @@ mod recorded;
 mod commands;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
@@ -165,7 +164,7 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
 
 /// Prints the version as clap does, which would create its flags first.
 fn print_version() -> anyhow::Result<ExitCode> {
-    print(|| std::io::stdout().write_all(VERSION.as_bytes()))
+    print(|| ui::print_stdout(VERSION))
 }
 
 fn print_help(error: &clap::Error) -> anyhow::Result<ExitCode> {
@@ -175,7 +174,7 @@ fn print_help(error: &clap::Error) -> anyhow::Result<ExitCode> {
 /// Prints a text on standard output.
 fn print(text: impl FnOnce() -> std::io::Result<()>) -> anyhow::Result<ExitCode> {
     ui::check_stdout()?;
-    match text().and_then(|()| std::io::stdout().flush()) {
+    match text() {
         // The reader has seen enough, such as `head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(error) => Err(anyhow::Error::from(error).context("cannot write to standard output")),

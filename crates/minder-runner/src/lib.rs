@@ -17,7 +17,7 @@ pub mod notice;
 pub mod observer;
 pub mod jobs_setting;
 mod spawn_command;
-mod blocking_io;
+pub mod blocking_io;
 pub mod conditions;
 pub mod input;
 pub mod splitter;

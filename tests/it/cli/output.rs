@@ -169,6 +169,41 @@ fn nonblocking_stdout_is_waited_for() {
     assert_eq!(jobs_in(&all).len(), 20);
 }
 
+// As above.
+#[cfg(unix)]
+#[test]
+fn nonblocking_streams_are_waited_for_by_all_that_writes() {
+    let jobs: String = (0..800).map(|id| format!("{id:0150}\n")).collect();
+    let written = |line: &str, to_stdout: bool, is_read: bool| {
+        let (mut reader, writer) = pipe();
+        rustix::io::ioctl_fionbio(&writer, true).expect("set nonblocking mode");
+        let mut command = minder(line);
+        command.stdin(input(jobs.as_bytes())).env("LC_ALL", "C.UTF-8");
+        if to_stdout {
+            command.stdout(writer)
+        } else {
+            command.stderr(writer)
+        };
+        let mut live = Run::start(&command);
+        drop(command);
+        live.read_for(Duration::from_millis(300));
+        let mut all = Vec::new();
+        if is_read {
+            reader.read_to_end(&mut all).expect("read to end");
+        }
+        drop(reader);
+        (super::text(&all), live.wait())
+    };
+    for (line, to_stdout) in
+        [("run --dry-run KID exit", true), ("run -j8 --no-record --status-level all KID exit", false)]
+    {
+        let (all, ended) = written(line, to_stdout, true);
+        assert!(all.lines().count() >= 800 && all.ends_with('\n'), "{line}: {}", all.len());
+        let wall = written(line, to_stdout, false).1.wall;
+        assert!(wall < SOON && ended.wall < SOON, "{line}: {wall:?}");
+    }
+}
+
 #[test]
 fn missing_temporary_directory_is_one_line_of_error() {
     let mut command = minder("run -j2 --no-record KID job");

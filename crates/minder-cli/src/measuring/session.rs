@@ -1,6 +1,6 @@
 //! Signals, the descriptor limit and the progress line of a measurement.
 
-use std::io::{self, Write, stderr};
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +16,7 @@ use crate::exit;
 use crate::ui::color::can_draw;
 use crate::ui::os_error_text;
 use crate::ui::symbols::Symbols;
+use crate::ui::write_stderr;
 
 /// The interval at which signals are handled while another thread blocks.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
@@ -220,13 +221,13 @@ impl Session {
         self.is_progress_shown = true;
         let width = terminal_size().map_or(80, |size| usize::from(size.columns));
         let line = format!("\r{}\x1b[K", Symbols::of_locale().shorten(line, width.saturating_sub(1)));
-        let _ = stderr().write_all(line.as_bytes());
+        write_stderr(line.as_bytes());
     }
 
     /// Removes the progress line.
     pub(crate) fn clear_progress(&mut self) {
         if std::mem::take(&mut self.is_progress_shown) {
-            let _ = stderr().write_all(b"\r\x1b[K");
+            write_stderr(b"\r\x1b[K");
         }
     }
 }

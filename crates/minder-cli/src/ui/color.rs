@@ -67,6 +67,11 @@ impl Palette {
     }
 }
 
+/// Returns `true` if a text without a flag for colors has them.
+pub(crate) fn supports_colors(is_terminal: bool) -> bool {
+    is_enabled(When::Auto, is_terminal, &|name| std::env::var_os(name)) && supports_escapes(&stderr())
+}
+
 /// Returns `true` if colors are used. The command line takes precedence, then `NO_COLOR`, then
 /// `CLICOLOR_FORCE` and `FORCE_COLOR`, then the properties of the terminal.
 fn is_enabled(when: When, terminal: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> bool {

@@ -1,11 +1,12 @@
 //! Messages for people, on standard error.
 
-use std::io::{self, Write};
+use std::io;
 use std::time::Instant;
 
 use minder::Interest;
 use minder::os::wait_ready;
 use minder_os::escape;
+use minder_runner::blocking_io;
 
 use crate::ui::symbols::Symbols;
 
@@ -18,7 +19,12 @@ pub(crate) fn message(line: &str) {
 /// Prints one line with colors to stderr. Foreign text in it is escaped by the caller.
 pub(crate) fn styled_message(line: &str) {
     // One write, so that lines of several threads or programs do not mix.
-    let _ = io::stderr().write_all(message_line(line).as_bytes());
+    write_stderr(message_line(line).as_bytes());
+}
+
+/// Writes to stderr, and waits for its reader even if the stream is non-blocking. Write errors are ignored.
+pub(crate) fn write_stderr(bytes: &[u8]) {
+    let _ = blocking_io::write_all(&io::stderr(), bytes);
 }
 
 /// Returns a line with the name of the program before it and the end of the line.
@@ -29,7 +35,7 @@ pub(crate) fn message_line(line: &str) -> String {
 /// Prints the command line of a job that starts, or another line without the name of the program. Foreign
 /// text in it is escaped by the caller.
 pub(crate) fn command_message(line: &str) {
-    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+    write_stderr(format!("{line}\n").as_bytes());
 }
 
 /// Runs `print`, unless a write to stderr would block because its reader does not read.

@@ -16,9 +16,9 @@ pub(crate) use minder_runner::text::{count, format_bytes, format_error, os_error
 
 pub(crate) use self::{
     job_line::JobLines,
-    message::{command_message, message, styled_message, try_to},
+    message::{command_message, message, styled_message, try_to, write_stderr},
     notify::notify,
     progress::{Heartbeat, Progress, ProgressOptions, SlowJobs},
-    stdout::{check_stdout, print_help, with_stdout},
+    stdout::{check_stdout, print_help, print_stdout, with_stdout},
     summary::{Summary, failure_text, signal_name},
 };

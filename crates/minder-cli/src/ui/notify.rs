@@ -4,12 +4,12 @@
 //! code, and none contains a control character.
 
 use std::ffi::OsString;
-use std::io::{Write, stderr};
 use std::time::Duration;
 
 use minder::{Command, Stdio};
 
 use crate::ui::color::can_draw;
+use crate::ui::message::write_stderr;
 
 /// How long the program that shows the notification may take.
 const PROGRAM_TIMEOUT: Duration = Duration::from_secs(2);
@@ -24,7 +24,7 @@ pub(crate) fn notify(title: &str, body: &str) {
         command.output_timeout(PROGRAM_TIMEOUT).is_ok_and(|output| output.status.success())
     });
     if !is_shown && can_draw() {
-        let _ = stderr().write_all(terminal_text(std::env::consts::OS, &variable, title, body).as_bytes());
+        write_stderr(terminal_text(std::env::consts::OS, &variable, title, body).as_bytes());
     }
 }
 

@@ -7,8 +7,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use minder_os::stdio::{StdStream, std_file, std_was_closed};
 use minder_os::terminal::write_console;
+use minder_runner::blocking_io;
 
 use crate::exit;
+use crate::ui::color::supports_colors;
+use crate::ui::message::write_stderr;
 use crate::ui::symbols::Symbols;
 
 /// Fails if standard output was closed before this process started. Rust's runtime has opened the null
@@ -30,13 +33,10 @@ pub(crate) fn check_stdout() -> Result<()> {
 /// `print` fails, or stdout cannot be written.
 pub(crate) fn with_stdout(print: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<ExitCode> {
     check_stdout()?;
-    let file = std_file(StdStream::Output)?;
+    let out = Stdout::open()?;
     // A terminal gets whole lines, so that no multi-byte character is split.
-    let mut out: Box<dyn Write> = if file.is_terminal() {
-        Box::new(LineWriter::new(Terminal(file)))
-    } else {
-        Box::new(BufWriter::new(file))
-    };
+    let mut out: Box<dyn Write> =
+        if out.is_terminal { Box::new(LineWriter::new(out)) } else { Box::new(BufWriter::new(out)) };
     let result = print(&mut out).and_then(|()| Ok(out.flush()?));
     match result {
         Err(error) if is_broken_pipe(&error) => Ok(ExitCode::from(exit::BROKEN_PIPE)),
@@ -48,35 +48,51 @@ pub(crate) fn with_stdout(print: impl FnOnce(&mut dyn Write) -> Result<()>) -> R
     }
 }
 
+/// Prints a short text.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub(crate) fn print_stdout(text: &str) -> io::Result<()> {
+    Stdout::open()?.write_all(text.as_bytes())
+}
+
 /// Prints the help that clap has made, in the characters of the locale.
 ///
 /// # Errors
 /// The stream cannot be written.
 pub(crate) fn print_help(help: &clap::Error) -> io::Result<()> {
-    match Symbols::of_locale() {
-        Symbols::Unicode => help.print(),
-        // clap adds no styles to what is not printed by itself.
-        symbols => {
-            let text = help.render().to_string();
-            let text = symbols.convert(&text);
-            if help.use_stderr() {
-                io::stderr().write_all(text.as_bytes())
-            } else {
-                io::stdout().write_all(text.as_bytes())
-            }
-        }
+    let text = help.render();
+    let is_terminal = if help.use_stderr() { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
+    let text = if supports_colors(is_terminal) { text.ansi().to_string() } else { text.to_string() };
+    let text = Symbols::of_locale().convert(&text);
+    if help.use_stderr() {
+        write_stderr(text.as_bytes());
+        Ok(())
+    } else {
+        print_stdout(&text)
     }
 }
 
-/// A terminal. A Windows console takes UTF-16.
-struct Terminal(File);
+/// Standard output. A write waits for the reader even if another process has made the stream
+/// non-blocking. A Windows console takes UTF-16.
+struct Stdout {
+    file: File,
+    is_terminal: bool,
+}
 
-impl Write for Terminal {
+impl Stdout {
+    fn open() -> io::Result<Self> {
+        let file = std_file(StdStream::Output)?;
+        Ok(Self { is_terminal: file.is_terminal(), file })
+    }
+}
+
+impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match write_console(&self.0, bytes) {
-            Ok(false) => self.0.write(bytes),
-            written => written.map(|_| bytes.len()),
+        if !self.is_terminal || !write_console(&self.file, bytes)? {
+            blocking_io::write_all(&self.file, bytes)?;
         }
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,12 +1,12 @@
 //! The threads that wait in reads and writes: one writes the output, one passes on the input.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use minder::os::wait_ready;
-use minder::{ChildStdin, ChildStdout, Interest, Waker};
+use minder::{ChildStdin, ChildStdout, Waker};
 use minder_os::stdio::{StdStream, close_std};
+use minder_runner::blocking_io;
 
 use super::buffer::{OutputBuffer, Phase};
 use crate::ui::{message, os_error_text};
@@ -46,7 +46,7 @@ impl ChildInput {
     /// Passes bytes on. An error means that the child takes nothing more.
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
         match &*self.lock() {
-            Some(stdin) => write_all(stdin, bytes),
+            Some(stdin) => blocking_io::write_all(stdin, bytes),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
@@ -67,16 +67,11 @@ impl ChildInput {
 pub(super) fn pass_input(mut from: File, to: &ChildInput) {
     let mut piece = vec![0; READ_MAX];
     loop {
-        match from.read(&mut piece) {
-            Ok(0) => return to.end(),
+        match blocking_io::read(&mut from, &mut piece) {
+            Ok(0) | Err(_) => return to.end(),
             Ok(count) => {
                 if to.write(&piece[..count]).is_err() {
                     break;
-                }
-            }
-            Err(error) => {
-                if retry(&from, Interest::READABLE, error).is_err() {
-                    return to.end();
                 }
             }
         }
@@ -94,7 +89,7 @@ pub(super) fn write_output(buffer: &OutputBuffer, to: &File, waker: &Waker) {
         if has_room_again {
             wake(waker);
         }
-        if let Err(error) = write_all(to, &piece) {
+        if let Err(error) = blocking_io::write_all(to, &piece) {
             if error.kind() != io::ErrorKind::BrokenPipe {
                 message(&format!("cannot write to standard output: {}", os_error_text(&error)));
             }
@@ -124,32 +119,6 @@ pub(super) fn read_output(mut from: ChildStdout, buffer: &OutputBuffer, waker: &
 fn wake(waker: &Waker) {
     // It fails only for an invalid descriptor.
     let _ = waker.wake();
-}
-
-/// Writes all of `bytes`, also to a stream that another process has made non-blocking.
-fn write_all<W>(to: &W, bytes: &[u8]) -> io::Result<()>
-where
-    for<'a> &'a W: Write + Into<minder::Source<'a>>,
-{
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let mut writer = to;
-        match writer.write(rest) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(count) => rest = &rest[count..],
-            Err(error) => retry(to, Interest::WRITABLE, error)?,
-        }
-    }
-    Ok(())
-}
-
-/// Waits if the error means that waiting helps; returns the error otherwise.
-fn retry<'a>(source: impl Into<minder::Source<'a>>, interest: Interest, error: io::Error) -> io::Result<()> {
-    match error.kind() {
-        io::ErrorKind::Interrupted => Ok(()),
-        io::ErrorKind::WouldBlock => wait_ready(source, interest, None).map(drop),
-        _ => Err(error),
-    }
 }
 
 /// Starts a thread.

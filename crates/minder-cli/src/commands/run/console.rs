@@ -1,7 +1,7 @@
 //! Shows a run to its user: notices, the progress display and the summary, all on standard error.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use crate::flags::StatusLevel;
 use crate::ui::color::{Palette, can_draw};
 use crate::ui::symbols::Symbols;
 use crate::ui::table::escape;
+use crate::ui::write_stderr;
 use crate::ui::{
     JobLines, Progress, SlowJobs, Summary, command_message, failure_text, message, notify, styled_message,
     try_to,
@@ -139,7 +140,7 @@ impl Console {
         if self.display.straight && can_draw() {
             let width = terminal_size::terminal_size_of(stderr()).map_or(0, |(width, _)| width.0.into());
             let text = format!("\x1b[0m{}\r\x1b[K", " ".repeat(width));
-            let _ = stderr().write_all(text.as_bytes());
+            write_stderr(text.as_bytes());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Messages in the words of xargs, so that scripts find the text that they expect.
 
+use crate::ui::write_stderr;
 use std::ffi::OsStr;
-use std::io::{Write, stderr};
 
 use minder_os::escape;
 
@@ -10,7 +10,7 @@ use minder_os::escape;
 pub(crate) fn print_line(line: &[u8]) {
     // One write, so that lines of several programs do not mix.
     let lines: Vec<String> = line.split(|byte| *byte == b'\n').map(escape).collect();
-    let _ = stderr().write_all(format!("xargs: {}\n", lines.join("\n")).as_bytes());
+    write_stderr(format!("xargs: {}\n", lines.join("\n")).as_bytes());
 }
 
 /// Returns a name in the quotes of the locale: ‘name’, or 'name' without UTF-8.

@@ -1,8 +1,9 @@
 //! Reads the input, fills commands and runs them.
 
+use crate::ui::write_stderr;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write, stderr};
+use std::io::{self, BufRead, BufReader};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use minder::{Command, Descriptors, Error, ErrorKind, Group, Stdio};
@@ -240,7 +241,7 @@ impl<'a> Session<'a> {
             if self.plan.verbose && !self.plan.interactive {
                 let mut line = self.shown();
                 line.push(b'\n');
-                let _ = stderr().write_all(&line);
+                write_stderr(&line);
             }
             self.start(0..self.arguments.len())?;
         }
@@ -344,7 +345,7 @@ impl<'a> Session<'a> {
             None => match open_terminal() {
                 Ok(terminal) => self.answers.insert(BufReader::with_capacity(256, terminal)),
                 Err(error) => {
-                    let _ = stderr().write_all(&question);
+                    write_stderr(&question);
                     let why = system_text(&error);
                     return Err(Stop::new(format!("failed to open /dev/tty for reading: {why}"), FAILURE));
                 }
@@ -352,7 +353,7 @@ impl<'a> Session<'a> {
         };
         // One write: a job may print something at the same time.
         question.extend_from_slice(b"?...");
-        let _ = stderr().write_all(&question);
+        write_stderr(&question);
         let mut answer = Vec::new();
         let _ = answers.read_until(b'\n', &mut answer);
         Ok(matches!(answer.first(), Some(b'y' | b'Y')))

@@ -1,9 +1,10 @@
 //! What xargs prints about itself and the system.
 
-use std::io::{IsTerminal, Write, stderr, stdin};
+use std::io::{IsTerminal, stdin};
 
 use super::limits::Limits;
 use crate::commands::xargs::XargsPlan;
+use crate::ui::write_stderr;
 
 /// The largest number of jobs that a user may ask for.
 pub(super) const JOBS_MAX: i64 = i32::MAX as i64;
@@ -67,5 +68,5 @@ pub(super) fn show_limits(limits: &Limits, plan: &XargsPlan) {
             );
         }
     }
-    let _ = stderr().write_all(text.as_bytes());
+    write_stderr(text.as_bytes());
 }

@@ -1,12 +1,13 @@
 //! Where the display is written: standard error, as far as it is a terminal.
 
 use std::fmt;
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 
 use minder_os::terminal::is_in_foreground;
 
 use crate::ui::color::can_draw;
 use crate::ui::message::stderr_is_writable;
+use crate::ui::message::write_stderr;
 
 /// The assumed size of a terminal that does not report its size.
 const SIZE: (usize, usize) = (80, 24);
@@ -61,6 +62,6 @@ impl Sink for Stderr {
     }
 
     fn write(&mut self, text: &str) {
-        let _ = stderr().write_all(text.as_bytes());
+        write_stderr(text.as_bytes());
     }
 }
