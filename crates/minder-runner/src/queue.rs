@@ -448,7 +448,12 @@ impl JobQueue {
                 Ok(Some(task)) => {
                     if let Some(confirm) = &mut confirm {
                         self.wait_until_starved();
-                        if !self.resume.skips(task.number) && !confirm.confirm(task.number, task.columns()) {
+                        let is_confirmed = self.resume.skips(task.number)
+                            || confirm.confirm(task.number, task.columns(), &|| pool.is_cancelled());
+                        if pool.is_cancelled() {
+                            return;
+                        }
+                        if !is_confirmed {
                             // It counts as part of the input.
                             self.lock().taken += 1;
                             continue;

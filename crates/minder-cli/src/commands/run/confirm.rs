@@ -2,11 +2,17 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use minder::Interest;
+use minder::os::wait_ready;
 use minder_runner::Confirm;
 
 use crate::ui::Progress;
+
+/// How often a prompt checks whether the run ends.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Prompts on the controlling terminal, whatever standard input and standard output are.
 #[derive(Debug)]
@@ -32,13 +38,22 @@ impl TerminalPrompt {
 impl Confirm for TerminalPrompt {
     /// An answer that begins with `y` or `Y` runs the job. The end of the answers refuses all jobs
     /// that are left.
-    fn confirm(&mut self, command: &str) -> bool {
+    fn confirm(&mut self, command: &str, is_cancelled: &dyn Fn() -> bool) -> bool {
         let Self { terminal, answers, progress } = self;
         let mut answer = String::new();
         let asked = progress.suspend(|| {
-            terminal
-                .write_all(format!("{command} ?...").as_bytes())
-                .and_then(|()| answers.read_line(&mut answer))
+            terminal.write_all(format!("{command} ?...").as_bytes())?;
+            // A line may have been read with the one before.
+            while answers.buffer().is_empty() {
+                if is_cancelled() {
+                    return terminal.write_all(b"\n").map(|()| 0);
+                }
+                let check_at = Instant::now() + CHECK_INTERVAL;
+                if wait_ready(&*terminal, Interest::READABLE, Some(check_at))? {
+                    break;
+                }
+            }
+            answers.read_line(&mut answer)
         });
         asked.is_ok() && answer.trim_start().starts_with(['y', 'Y'])
     }
