@@ -72,6 +72,8 @@ pub(crate) struct RunStatus {
     /// Set when a signal ends the run, or when all guardians have died. The guard's thread sets it
     /// as well.
     shutdown: Arc<AtomicBool>,
+    /// Set when Ctrl-C has ended a job that has the terminal.
+    is_job_interrupted: AtomicBool,
 }
 
 impl RunStatus {
@@ -102,6 +104,11 @@ impl RunStatus {
     /// cut off with it.
     pub(crate) fn shutdown_flag(&self) -> &Arc<AtomicBool> {
         &self.shutdown
+    }
+
+    /// Returns whether Ctrl-C has ended a job that has the terminal, and the run with it.
+    pub(crate) fn is_job_interrupted(&self) -> bool {
+        self.is_job_interrupted.load(Ordering::SeqCst)
     }
 
     pub(crate) fn is_shutting_down(&self) -> bool {
@@ -137,6 +144,13 @@ impl RunContext<'_> {
     /// Ends the run because its input lacks a value that every job needs. The first error counts.
     pub(crate) fn fail_input(&self, error: String) {
         self.fail_with(RunEnd::InputFailed(error));
+    }
+
+    /// Ends the run as Ctrl-C does, because a job that has the terminal died of it.
+    pub(crate) fn interrupt(&self) {
+        self.status.is_job_interrupted.store(true, Ordering::SeqCst);
+        self.status.shutdown.store(true, Ordering::SeqCst);
+        self.pool.cancel();
     }
 
     fn fail_with(&self, end: RunEnd) {

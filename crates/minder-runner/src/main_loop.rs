@@ -96,7 +96,7 @@ impl MainLoop {
             let elapsed = started_at.elapsed();
             context.observer.snapshot(elapsed, &|names_max| snapshot(context, elapsed, names_max));
         }
-        shutdown.signal
+        shutdown.signal.or(context.status.is_job_interrupted().then_some(Signal::Interrupt))
     }
 
     /// Returns when the main thread stops waiting for the worker threads. After a single Ctrl-C it
@@ -161,6 +161,9 @@ fn handle_signal(
     shutdown: &mut ShutdownState,
 ) {
     match signal {
+        // A job that has the terminal got the key, too, and may handle it. Otherwise it dies, which ends the
+        // run, as in a shell.
+        Signal::Interrupt if context.config.control.tty && context.pool.counts().running > 0 => (),
         Signal::Interrupt | Signal::Terminate | Signal::Hangup if shutdown.signal.is_none() => {
             shutdown.signal = Some(signal);
             context.status.shutdown_flag().store(true, Ordering::SeqCst);

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use minder::{Command, Group, Size, Stdio};
+use rustix::process::Signal;
 
 use super::{Run, RunOutput, minder, path, run_to_end, temp_dir};
 use crate::support::KID;
@@ -339,8 +340,57 @@ fn ctrl_c_counts_as_one_interrupt() {
     live.read_for(Duration::from_millis(400));
     assert!(live.record().done.is_none(), "one key is two wishes");
     live.write(b"\x03");
-    let ended = live.wait().killed_by(rustix::process::Signal::INT);
+    let ended = live.wait().killed_by(Signal::INT);
     assert!(ended.text().contains("killed by KILL"), "{}", ended.text());
+}
+
+#[test]
+fn signal_at_a_question_ends_the_run() {
+    for key in [true, false] {
+        let mut live = Run::start(&on_terminal("run -p KID exit ::: 0 0"));
+        live.wait_until("the question", |record| super::text(&record.outs[0]).contains("?..."));
+        if key {
+            live.write(b"\x03");
+        } else {
+            live.signal(Signal::TERM);
+        }
+        let ended = live.wait().killed_by(if key { Signal::INT } else { Signal::TERM });
+        assert!(ended.wall < super::SOON && ended.text().matches("?...").count() == 1, "{ended:?}");
+    }
+}
+
+#[test]
+fn ctrl_c_goes_to_a_job_that_has_the_terminal() {
+    // The job handles it, as a debugger does.
+    let mut command = on_terminal("run --tty -j1");
+    let line = "trap 'echo ca''ught' INT; echo rea''dy {}; sleep 600; echo e''nd {}";
+    let mut live = Run::start(command.args([line, ":::", "1", "2"]));
+    for job in ["1", "2"] {
+        live.wait_until("the job", |record| super::text(&record.outs[0]).contains(&format!("ready {job}")));
+        live.read_for(Duration::from_millis(300));
+        live.write(b"\x03");
+        live.wait_until("its end", |record| super::text(&record.outs[0]).contains(&format!("end {job}")));
+    }
+    let ended = live.wait().exit_code(0);
+    assert_eq!(ended.text().matches("caught").count(), 2, "{}", ended.text());
+    // The job dies of it, which ends the run.
+    let mut command = on_terminal("run --tty -j1");
+    let mut live = Run::start(command.args(["echo rea''dy {}; exec sleep 600", ":::", "1", "2"]));
+    live.wait_until("the job", |record| super::text(&record.outs[0]).contains("ready 1"));
+    live.read_for(Duration::from_millis(100));
+    live.write(b"\x03");
+    let ended = live.wait().killed_by(Signal::INT);
+    assert!(!ended.text().contains("ready 2"), "{}", ended.text());
+    // The job ignores it: another request ends the run.
+    let mut command = on_terminal("run --tty -j1");
+    let mut live =
+        Run::start(command.args(["trap '' INT; echo rea''dy {}; exec sleep 600", ":::", "1", "2"]));
+    live.wait_until("the job", |record| super::text(&record.outs[0]).contains("ready 1"));
+    live.write(b"\x03");
+    live.read_for(Duration::from_millis(300));
+    assert!(live.record().done.is_none(), "the run has ended");
+    live.signal(Signal::TERM);
+    live.wait().killed_by(Signal::TERM);
 }
 
 #[test]

@@ -130,7 +130,8 @@ pub(crate) struct ControlFlags {
 
     /// Give jobs the terminal, one at a time.
     ///
-    /// This does not change where their output goes.
+    /// This does not change where their output goes. Ctrl-C goes to the job; it ends the run if the job
+    /// dies of it, as in a shell.
     #[arg(long, visible_alias = "open-tty", short = 'o', conflicts_with_all = ["pty", "spool"])]
     #[arg(help_heading = "Environment of the jobs")]
     pub(crate) tty: bool,

@@ -7,6 +7,7 @@ use minder::jobs::{
     Attempt, ChildControl, HaltTrigger, JobHandler, JobResult, JobSource, NextJob, SpawnRequest,
 };
 use minder::{ChildId, Error, ErrorKind, Event, Operation, Outcome, Termination};
+use minder_os::signals;
 
 use super::state::RunWorker;
 use crate::commit::cannot_save_in;
@@ -233,9 +234,18 @@ impl JobHandler for RunWorker<'_> {
                 }
             }
             Event::Exited { exit, .. }
-                if minder_os::signals::looks_killed(exit.status.code(), exit.status.signal())
+                if signals::looks_killed(exit.status.code(), exit.status.signal())
                     && self.context.status.has_failed() =>
             {
+                if let Some(running) = self.running.get_mut(attempt.slot) {
+                    running.is_interrupted = true;
+                }
+            }
+            Event::Exited { exit, .. }
+                if self.context.config.control.tty
+                    && exit.status.signal().is_some_and(|by| signals::number("INT") == Some(by)) =>
+            {
+                self.context.interrupt();
                 if let Some(running) = self.running.get_mut(attempt.slot) {
                     running.is_interrupted = true;
                 }
