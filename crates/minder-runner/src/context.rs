@@ -72,6 +72,10 @@ pub(crate) struct RunStatus {
     /// Set when a signal ends the run, or when all guardians have died. The guard's thread sets it
     /// as well.
     shutdown: Arc<AtomicBool>,
+    /// How often the size of the terminal has changed, with `--pty`.
+    pub(crate) resizes: AtomicU64,
+    /// Whether a message has named the cure for a job that uses the terminal.
+    pub(crate) has_named_terminal: AtomicBool,
     /// Set when Ctrl-C has ended a job that has the terminal.
     is_job_interrupted: AtomicBool,
 }

@@ -185,6 +185,10 @@ fn handle_signal(
             force_exit(context, shutdown);
         }
         Signal::Stop => suspend_run(guard, context),
+        Signal::Resize if context.config.pty => {
+            context.status.resizes.fetch_add(1, Ordering::SeqCst);
+            context.pool.wake();
+        }
         _ => (),
     }
 }

@@ -24,6 +24,8 @@ pub enum Notice {
     NeedsTerminal {
         /// The job's command line.
         job: String,
+        /// Whether this is the first one of the run: the cure is named once.
+        is_first: bool,
     },
     /// A signal asked the run to end.
     Interrupted {
@@ -164,11 +166,12 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CannotRun { job, reason } => write!(f, "cannot run `{job}`: {reason}"),
-            Self::NeedsTerminal { job } => write!(
-                f,
-                "`{job}` uses the terminal, which jobs do not have, and is terminated: pass its input in a \
-                 file, or the answer as an argument"
-            ),
+            Self::NeedsTerminal { job, is_first } => {
+                write!(f, "`{job}` uses the terminal, which jobs do not have, and is terminated")?;
+                let cure = ": `--tty` gives jobs the terminal, one at a time; `--pty` gives each job one of its \
+                            own, without input; or pass its input in a file, or the answer as an argument";
+                f.write_str(if *is_first { cure } else { "" })
+            }
             Self::Interrupted { signal, running, asked } => write_interruption(f, *signal, *running, *asked),
             Self::Halting { running } => {
                 write!(f, "Starting no more jobs. Waiting for {running} jobs to finish.")

@@ -7,7 +7,7 @@ use minder::{Command, Group, Size, Stdio};
 use rustix::process::Signal;
 
 use super::{Run, RunOutput, minder, path, run_to_end, temp_dir};
-use crate::support::KID;
+use crate::support::{KID, readable};
 
 /// Returns `minder` with all its streams on a new terminal.
 fn on_terminal(line: &str) -> Command {
@@ -342,6 +342,41 @@ fn ctrl_c_counts_as_one_interrupt() {
     live.write(b"\x03");
     let ended = live.wait().killed_by(Signal::INT);
     assert!(ended.text().contains("killed by KILL"), "{}", ended.text());
+}
+
+#[test]
+fn cure_for_jobs_that_use_the_terminal_is_named_once() {
+    let mut command = on_terminal("run -j2");
+    let text =
+        shown(command.args([&format!("{KID} read-tty {{}}"), ":::", "1", "2", "3", "4"])).exit_code(4).text();
+    assert_eq!(text.matches("uses the terminal").count(), 4, "{text}");
+    assert!(text.matches("--tty").count() == 1 && text.matches("--pty").count() == 1, "{text}");
+}
+
+#[test]
+fn terminals_of_jobs_follow_the_size_of_the_terminal() {
+    let line =
+        "trap 'stty size <&1; exit' WINCH; stty size <&1; echo rea''dy {}; while :; do sleep 0.02; done";
+    let mut command = on_terminal("run --pty --lb -j2");
+    command.args([line, ":::", "1", "2"]);
+    let mut child = command.spawn().expect("start run");
+    let terminal = child.stdout.take().expect("take terminal");
+    let output = std::os::fd::AsFd::as_fd(&terminal).try_clone_to_owned().expect("duplicate");
+    let mut reader = std::fs::File::from(output);
+    let mut text = String::new();
+    let mut piece = [0; 4096];
+    let mut read_until = |holds: &dyn Fn(&str) -> bool| {
+        while !holds(&text) {
+            assert!(readable(std::os::fd::AsFd::as_fd(&reader), super::SOON), "{text:?}");
+            let count = std::io::Read::read(&mut reader, &mut piece);
+            let count = count.unwrap_or_else(|error| panic!("{error}: {text:?}"));
+            text += &super::text(&piece[..count]);
+        }
+    };
+    read_until(&|text| text.contains("ready 1") && text.contains("ready 2"));
+    terminal.resize_terminal(Size { rows: 31, columns: 61 }).expect("resize terminal");
+    read_until(&|text| text.matches("31 61").count() == 2);
+    child.kill_and_wait(minder::Termination::IMMEDIATE).expect("kill run");
 }
 
 #[test]

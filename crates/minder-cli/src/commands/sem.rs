@@ -129,8 +129,8 @@ fn run_in_foreground(sem: &SemArgs, slot: &File, descriptors: Descriptors) -> Re
     command.descriptors(&descriptors);
     // In our process group, Ctrl-C reaches the command, and it may read from the terminal.
     let exit = command.group(Group::Inherit).spawn()?.wait()?;
-    // For all duplicates: a daemon of the command has one.
-    slot.unlock().context("cannot release the slot")?;
+    // For all duplicates: a daemon of the command has one. If it fails, the slot is released with the last.
+    let _ = slot.unlock();
     Ok(ExitCode::from(shell_status(exit.status)))
 }
 

@@ -1,9 +1,12 @@
 //! Control of running jobs: their standard input, requests from other threads, and time-outs that
 //! depend on the median.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use minder::Size;
 use minder::jobs::ChildControl;
+use minder_os::terminal::terminal_size;
 
 use super::state::RunWorker;
 use crate::config::Timeout;
@@ -62,6 +65,22 @@ impl RunWorker<'_> {
                 JobRequest::Suspend => children.suspend(child),
                 JobRequest::Resume => children.resume(child),
             };
+        }
+    }
+
+    /// Gives the terminals of `--pty` the size of that of minder, if it has changed.
+    pub(crate) fn resize_terminals(&mut self, children: &mut ChildControl<'_>) {
+        let resizes = self.context.status.resizes.load(Ordering::SeqCst);
+        if std::mem::replace(&mut self.resizes, resizes) == resizes {
+            return;
+        }
+        let Some(size) = terminal_size() else { return };
+        let size = Size { rows: size.rows, columns: size.columns };
+        for slot in self.running.slots().collect::<Vec<_>>() {
+            if let Some(child) = self.running.get_mut(slot).and_then(|running| running.child) {
+                // It fails only for a child that has exited.
+                let _ = children.resize_terminal(child, size);
+            }
         }
     }
 

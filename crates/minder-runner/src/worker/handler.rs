@@ -1,6 +1,7 @@
 //! The callbacks of one worker thread: each job becomes a command, each event becomes output and
 //! journal events, and each end is counted.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use minder::jobs::{
@@ -251,8 +252,9 @@ impl JobHandler for RunWorker<'_> {
                 }
             }
             Event::Stopped { signal, .. } if minder::os::wants_terminal(signal) => {
-                let name = self.name(attempt, task);
-                self.context.observer.notice(&Notice::NeedsTerminal { job: name });
+                let job = self.name(attempt, task);
+                let is_first = !self.context.status.has_named_terminal.swap(true, Ordering::Relaxed);
+                self.context.observer.notice(&Notice::NeedsTerminal { job, is_first });
                 if let Some(running) = self.running.get_mut(attempt.slot) {
                     running.wants_terminal = true;
                 }
@@ -413,6 +415,7 @@ impl JobHandler for RunWorker<'_> {
         self.start_live_output(children);
         self.feed_starved(children);
         self.apply_requests(children);
+        self.resize_terminals(children);
         self.update_median_timeouts(children);
         if self.context.sequencer.stdio.is_broken() {
             self.context.pool.cancel();

@@ -38,6 +38,8 @@ pub(crate) struct RunWorker<'a> {
     pub(super) last_success: Option<bool>,
     /// The permission to run for the job that is being started.
     pub(super) permit: Option<JobPermit>,
+    /// The changes of the terminal's size that the running jobs have seen.
+    pub(super) resizes: u64,
     /// The median on which the current time-outs are based.
     pub(super) median: Option<Duration>,
 }
@@ -58,6 +60,7 @@ impl<'a> RunWorker<'a> {
             index,
             last_success: None,
             permit: None,
+            resizes: 0,
             median: None,
         }
     }

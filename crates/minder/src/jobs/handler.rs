@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::scheduler::{Attempt, JobResult};
-use crate::{ChildId, ChildSet, Command, Error, Event, Outcome, Result, SpawnOptions, Stream, Termination};
+use crate::{
+    ChildId, ChildSet, Command, Error, Event, Outcome, Result, Size, SpawnOptions, Stream, Termination,
+};
 
 /// The result of asking for a job.
 ///
@@ -286,6 +288,14 @@ impl ChildControl<'_> {
     /// As that method.
     pub fn kill(&mut self, id: ChildId, how: Termination) -> Result<()> {
         self.0.kill(id, how)
+    }
+
+    /// See [`ChildSet::resize_terminal`].
+    ///
+    /// # Errors
+    /// As that method.
+    pub fn resize_terminal(&mut self, id: ChildId, size: Size) -> Result<()> {
+        self.0.resize_terminal(id, size)
     }
 
     /// See [`ChildSet::set_deadline`].
