@@ -122,3 +122,30 @@ fn run_reports_an_exhausted_descriptor_limit() {
     let (ended, _dir) = bash("ulimit -n 8; minder run 'echo {} >&3' ::: a 3>file");
     ended.exit_code(255).stderr_contains("too many open files");
 }
+
+/// At each limit the jobs run, or the run ends with a line about the limit before one has failed. A shell
+/// may have left a descriptor open that is above the limit.
+#[test]
+fn descriptor_limit_never_fails_a_job() {
+    let refuse_clone3 = concat!(env!("CARGO_BIN_EXE_seccomp_run"), " clone3 minder");
+    for (left_open, program) in
+        [("", "minder"), ("exec 63</dev/null", "minder"), ("exec 63</dev/null", refuse_clone3)]
+    {
+        let text = format!(
+            "{left_open}
+            for limit in {{16..40}}; do
+                (ulimit -n $limit; exec {program} run -j4 'echo {{}}' ::: 1 2 >out$limit 2>err$limit) &
+                pids[limit]=$!
+            done
+            for limit in {{16..40}}; do wait ${{pids[limit]}}; echo $limit $? $(sort out$limit) \
+                $(grep -c 'too many open files' err$limit) $(wc -l <err$limit); done"
+        );
+        let lines = said(&text);
+        assert_eq!(lines.lines().count(), 25, "{lines}");
+        for line in lines.lines() {
+            let (limit, rest) = line.split_once(' ').expect("split line");
+            assert!(["0 1 2 0 0", "255 1 1"].contains(&rest), "{left_open}: {program}: {limit}: {rest}");
+        }
+        assert!(lines.contains("\n40 0 "), "{lines}");
+    }
+}

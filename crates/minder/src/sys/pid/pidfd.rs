@@ -7,21 +7,33 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::OnceLock;
 
 use crate::exit_status::ExitStatus;
+use crate::sys::error::is_exhausted;
 
-/// Returns whether the kernel hands out pidfds and waits by them. Asked once, of ourselves: a
-/// sandbox may refuse what the headers promise.
+/// Returns whether the kernel hands out pidfds and waits by them. Asked of ourselves, until there is
+/// an answer: a sandbox may refuse what the headers promise.
 pub(crate) fn available() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
-    *KNOWN.get_or_init(|| {
-        use rustix::process::{PidfdFlags, WaitId, WaitIdOptions, getpid, pidfd_open, waitid};
-        // This process is not its own child: ECHILD means that the kernel understood the call,
-        // EINVAL that it did not.
-        use std::os::fd::AsFd;
-        pidfd_open(getpid(), PidfdFlags::empty()).is_ok_and(|own| {
+    if let Some(known) = KNOWN.get() {
+        return *known;
+    }
+    // Without a free descriptor there is no answer now. The caller then fails for the same reason.
+    probe().is_none_or(|available| *KNOWN.get_or_init(|| available))
+}
+
+/// Returns `None` if the operating system lacks what the question itself needs.
+fn probe() -> Option<bool> {
+    use rustix::process::{PidfdFlags, WaitId, WaitIdOptions, getpid, pidfd_open, waitid};
+    use std::os::fd::AsFd;
+    match pidfd_open(getpid(), PidfdFlags::empty()) {
+        Ok(own) => {
+            // This process is not its own child: ECHILD means that the kernel understood the call,
+            // EINVAL that it did not.
             let looked = waitid(WaitId::PidFd(own.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
-            matches!(looked, Err(rustix::io::Errno::CHILD))
-        })
-    })
+            Some(matches!(looked, Err(rustix::io::Errno::CHILD)))
+        }
+        Err(error) if is_exhausted(&error.into()) => None,
+        Err(_) => Some(false),
+    }
 }
 
 /// `struct pidfd_info` of linux/pidfd.h, first version.

@@ -43,8 +43,8 @@ fn listed() -> Option<Vec<RawFd>> {
     names.map(|name| Some(name.ok()?.file_name().to_str()?.parse().unwrap_or(-1))).collect()
 }
 
-/// The first number that is not given out.
-fn limit() -> RawFd {
+/// Returns the first number that is not given out.
+pub(super) fn limit() -> RawFd {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     limit.and_then(|limit| RawFd::try_from(limit).ok()).unwrap_or(RawFd::MAX)
 }

@@ -167,8 +167,11 @@ impl Actions {
         }
         let highest = actions.keep(request.command.descriptors.kept())?;
         #[cfg(all(target_os = "linux", target_env = "gnu"))]
-        // SAFETY: initialised actions, a number. (glibc 2.34)
-        check(unsafe { libc::posix_spawn_file_actions_addclosefrom_np(&mut actions.0, highest + 1) })?;
+        // The call refuses a number that the limit allows no file to have.
+        if highest + 1 < super::kept::limit() {
+            // SAFETY: initialised actions, a number. (glibc 2.34)
+            check(unsafe { libc::posix_spawn_file_actions_addclosefrom_np(&mut actions.0, highest + 1) })?;
+        }
         #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
         let _ = highest;
         Ok(actions)
