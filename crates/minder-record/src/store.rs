@@ -385,8 +385,12 @@ pub(crate) fn lock(dir: &Path) -> io::Result<Option<File>> {
     let file = match create_private_file(&path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             // Refuses a link. Opening for writing would follow it.
-            drop(crate::manifest::open_file(&path)?);
-            OpenOptions::new().read(true).write(true).open(&path)?
+            let readable = crate::manifest::open_file(&path)?;
+            match OpenOptions::new().read(true).write(true).open(&path) {
+                // A complete run is read there.
+                Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => readable,
+                opened => opened?,
+            }
         }
         made => made?,
     };

@@ -13,7 +13,7 @@ use crate::event::{
 use crate::manifest::{InputSource, Manifest};
 use crate::reader::{read_journal, read_run};
 use crate::run_state::{ComparedArgs, JobSet, RunState};
-use crate::writer::JournalWriter;
+use crate::writer::{JournalWriter, RunLock};
 
 mod damage;
 mod faults;
@@ -21,6 +21,11 @@ mod dirs;
 mod joblogs;
 #[cfg(unix)]
 mod unix;
+
+/// Begins the next attempt at a run.
+fn resume(dir: &Path) -> crate::Result<JournalWriter> {
+    JournalWriter::resume(RunLock::acquire(dir)?, false)
+}
 
 /// A job that succeeded.
 fn ended(job: u64) -> JobFinished {
@@ -228,14 +233,14 @@ fn fingerprint_detects_changed_input() {
 fn resume_fails_while_run_is_locked() {
     let root = tempfile::tempdir().unwrap();
     let first = new_run(root.path());
-    let error = JournalWriter::resume(first.dir(), false).unwrap_err();
+    let error = resume(first.dir()).unwrap_err();
     let expected = format!("run {} is in use by another minder (pid {})", first.run(), std::process::id());
     assert_eq!(error.to_string(), expected);
     assert!(crate::store::is_alive(first.dir()));
     let dir = first.dir().to_owned();
     drop(first);
     assert!(!crate::store::is_alive(&dir));
-    let second = JournalWriter::resume(&dir, false).unwrap();
+    let second = resume(&dir).unwrap();
     assert_eq!(second.attempt(), 2);
     let JournalEvent::AttemptStarted(begun) = &events(&journal_of(&second))[0] else { panic!() };
     assert_eq!((begun.attempt, begun.run.as_str(), begun.pid), (2, second.run(), std::process::id()));
@@ -252,7 +257,7 @@ fn is_alive_does_not_block_resume() {
                 crate::store::is_alive(&dir);
             }
         });
-        let resumed = (0..50).map(|_| JournalWriter::resume(&dir, false).map(drop));
+        let resumed = (0..50).map(|_| resume(&dir).map(drop));
         let refused: Vec<String> =
             resumed.filter_map(|resumed| Some(format!("{}", resumed.err()?))).collect();
         over.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -289,7 +294,7 @@ fn last_event_of_a_job_counts_even_if_clock_jumps() {
     first.append(&lines(&first_rows.map(JournalEvent::JobFinished))).unwrap();
     let dir = first.dir().to_owned();
     drop(first);
-    let second = JournalWriter::resume(&dir, false).unwrap();
+    let second = resume(&dir).unwrap();
     // The clock jumps back and forth.
     let succeeded = JobFinished { at: at - 1e6, ..ended(1) };
     let again = JobFinished { at: 0.0, ..failed(3) };
@@ -324,7 +329,7 @@ fn attempts_are_ordered_by_number_not_by_name() {
     let root = tempfile::tempdir().unwrap();
     let dir = new_run(root.path()).dir().to_owned();
     for number in 2..=10 {
-        let record = JournalWriter::resume(&dir, false).unwrap();
+        let record = resume(&dir).unwrap();
         assert_eq!(record.attempt(), number);
         let row = if number == 10 { ended(1) } else { failed(1) };
         record.append(&lines(&[JournalEvent::JobFinished(row)])).unwrap();

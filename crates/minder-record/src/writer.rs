@@ -17,7 +17,7 @@ use crate::manifest::{self, InputSource, Manifest};
 use crate::store::{self, FileKind};
 use crate::{codec, reader, run_number};
 
-/// How long [`JournalWriter::resume`] waits for a run that another process works on.
+/// How long [`RunLock::acquire`] waits for a run that another process works on.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(1500);
 /// The time between two tries.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
@@ -99,23 +99,14 @@ impl JournalWriter {
         Self::begin(dir, manifest.run, lock, sync)
     }
 
-    /// Begins the next attempt at a run. Waits up to 1.5 s for its lock, since a runner that was
-    /// just killed may take a moment to exit. With `sync`, each write waits for the disk.
+    /// Begins the next attempt at a run. With `sync`, each write waits for the disk.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Locked`] if another process works on the run, [`ErrorKind::Insecure`] if the
-    /// directory is a link or belongs to another user, or an error of the file system.
-    pub fn resume(dir: &Path, sync: bool) -> Result<Self> {
-        store::check_run_dir(dir)?;
-        let run = store::id(dir)?;
-        let lock = lock_with_timeout(dir).context(|| format!("cannot lock run {run}"))?;
-        let Some(lock) = lock else {
-            let pid = reader::last_pid(dir).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
-            let text = format!("run {run} is in use by another minder{pid}");
-            return Err(Error::new(ErrorKind::Locked, text));
-        };
-        Self::begin(dir, run, lock, sync)
+    /// If the journal cannot be written. Then the run stays as it was.
+    pub fn resume(lock: RunLock, sync: bool) -> Result<Self> {
+        let RunLock { dir, run, file } = lock;
+        Self::begin(&dir, run, file, sync)
             .context(|| format!("cannot write the record in `{}`", dir.display()))
     }
 
@@ -224,6 +215,36 @@ impl Drop for JournalWriter {
         }
         if self.attempt == 1 && self.discarded.load(Ordering::SeqCst) {
             self.removal.0 = Some(self.dir.clone());
+        }
+    }
+}
+
+/// The lock of a run: no other process works on the run as long as this value exists.
+#[derive(Debug)]
+pub struct RunLock {
+    dir: PathBuf,
+    run: String,
+    file: File,
+}
+
+impl RunLock {
+    /// Locks a run, and writes nothing. Waits up to 1.5 s, since a runner that was just killed may take
+    /// a moment to exit.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Locked`] if another process works on the run, [`ErrorKind::Insecure`] if the
+    /// directory is a link or belongs to another user, or an error of the file system.
+    pub fn acquire(dir: &Path) -> Result<Self> {
+        store::check_run_dir(dir)?;
+        let run = store::id(dir)?;
+        match lock_with_timeout(dir).context(|| format!("cannot lock run {run}"))? {
+            Some(file) => Ok(Self { dir: dir.to_owned(), run, file }),
+            None => {
+                let pid = reader::last_pid(dir).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+                let text = format!("run {run} is in use by another minder{pid}");
+                Err(Error::new(ErrorKind::Locked, text))
+            }
         }
     }
 }

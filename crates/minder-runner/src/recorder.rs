@@ -26,7 +26,7 @@ use minder_record::joblog::{self, Joblog};
 use minder_record::manifest::{InputSource, Manifest};
 use minder_record::reader::{Corruption, read_journal};
 use minder_record::run_state::{ComparedArgs, JobSet, RunState};
-use minder_record::writer::{JournalWriter, remove_outputs};
+use minder_record::writer::{JournalWriter, RunLock, remove_outputs};
 use minder_record::{codec, retention, store};
 use minder_template::Job;
 
@@ -66,6 +66,8 @@ pub(crate) struct ResumeState {
     owes: bool,
     /// Directories outside of the run's own that contain output.
     elsewhere: Vec<PathBuf>,
+    /// Whether the attempt would run no job, write no output, and record nothing.
+    pub(crate) is_idle: bool,
 }
 
 impl ResumeState {
@@ -109,7 +111,7 @@ impl ResumeState {
                 let elsewhere = earlier_output::elsewhere(dir, &progress);
                 let filter = Arc::new(ResumeFilter::new(mode, progress));
                 let owes = lost.jobs().any(|job| filter.skips(job));
-                Ok(Self { filter, unshown, waiting, lost, owes, elsewhere })
+                Ok(Self { filter, unshown, waiting, lost, owes, elsewhere, is_idle: false })
             }
             (None, Some(path)) => Ok(Self {
                 filter: Arc::new(ResumeFilter::new(mode, read_joblog(path, observer)?)),
@@ -117,6 +119,19 @@ impl ResumeState {
             }),
             (None, None) => Ok(Self::default()),
         }
+    }
+
+    /// Returns `true` if the record alone shows that nothing of the run is left to run or to write.
+    fn leaves_nothing(&self, record: &RecordConfig) -> bool {
+        // What is given again through a pipe may have more lines than before.
+        let may_grow =
+            record.mode != Some(ResumeMode::Failed) && matches!(record.stdin, Some(InputSource::Lost { .. }));
+        record.run.is_some()
+            && !record.by_joblog
+            && !may_grow
+            && self.filter.has_nothing_left()
+            && self.unshown.is_empty()
+            && self.lost.is_empty()
     }
 }
 
@@ -151,11 +166,21 @@ impl RunRecorder {
     ) -> Result<(Self, ResumeState)> {
         let mut recorder = Self::default();
         recorder.sync = config.record.sync;
-        if let Some(dir) = &config.record.run {
-            // It is locked before it is read, so that no other process writes to it meanwhile.
-            recorder.record = Some(JournalWriter::resume(dir, config.record.sync)?);
+        // It is locked before it is read, so that no other process writes to it meanwhile.
+        let lock = config.record.run.as_deref().map(RunLock::acquire).transpose()?;
+        let mut resume_state = ResumeState::read(config, observer)?;
+        // After a kill between the journal event and the joblog line of a job, the line is missing.
+        let missing_lines = match (&config.record.joblog, &config.record.run) {
+            (Some(path), Some(dir)) => missing_lines(dir, path, &resume_state, config)?,
+            _ => Vec::new(),
+        };
+        resume_state.is_idle = missing_lines.is_empty() && resume_state.leaves_nothing(&config.record);
+        if resume_state.is_idle {
+            return Ok((recorder, resume_state));
         }
-        let resume_state = ResumeState::read(config, observer)?;
+        if let Some(lock) = lock {
+            recorder.record = Some(JournalWriter::resume(lock, config.record.sync)?);
+        }
         if let Some(notice) = resume_state.filter.announcement(&config.record, jobs) {
             observer.notice(&notice);
         }
@@ -177,12 +202,6 @@ impl RunRecorder {
             recorder.output_dirs.push(recorder.dir.clone());
         }
         if let Some(path) = &config.record.joblog {
-            // After a kill between the journal event and the joblog line of a job, the line is
-            // missing.
-            let missing_lines = match &config.record.run {
-                Some(dir) => missing_lines(dir, path, &resume_state, config)?,
-                None => Vec::new(),
-            };
             let opened = Joblog::open(path, config.record.mode.is_some() || config.record.joblog_append);
             let joblog = opened.with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
             if joblog.was_cut() {

@@ -133,6 +133,9 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let pool = Arc::new(JobPool::new(scheduler_config(&config.control, slots), config.grace));
     let (recorder, resumed) = RunRecorder::open(&config, arguments.total(), slots, &*observer)?;
     let filter = Arc::clone(&resumed.filter);
+    if resumed.is_idle {
+        return Ok(report_idle(&config, &filter, &*observer));
+    }
     let jobs = arguments.total();
     let confirm = confirm.map(|confirm| ConfirmPrompt::new(&config.template, confirm));
     let first_job = arguments.first_job();
@@ -181,6 +184,16 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     write_rest(&context);
     let report = outcome::report(&context, stats, signal, guard, started_at.elapsed());
     Ok(finish(&context, &filter, jobs, report))
+}
+
+/// Reports that nothing of the run is left.
+fn report_idle(config: &RunConfig, filter: &ResumeFilter, observer: &dyn Observer) -> RunReport {
+    let report = RunReport { nothing_left: true, ..RunReport::default() };
+    if let Some(notice) = filter.nothing_notice(&config.record) {
+        observer.notice(&notice);
+    }
+    observer.finished(&report);
+    report
 }
 
 /// Reports the end of a run, and closes its record. `jobs` is the number of its jobs, if it is known.

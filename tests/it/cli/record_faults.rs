@@ -72,6 +72,28 @@ fn unwritable_state_disables_only_the_record() {
     goes_without(&place, "ermission denied");
 }
 
+#[cfg(unix)] // File systems that are mounted for it.
+#[test]
+fn complete_run_is_resumed_where_nothing_can_be_written() {
+    for (is_full, flags) in [(false, ""), (true, ""), (true, "--joblog DIR/jobs")] {
+        let place = Place::new();
+        let Some(_disk) = full_disk::Disk::mount(&place.at("state"), 1 << 20) else { return };
+        place.ended(&format!("run {flags} KID exit ::: 0 0 0")).exit_code(0);
+        if is_full {
+            fs::write(place.at("state/rest"), vec![0; 2 << 20]).expect_err("fill the disk");
+        } else {
+            full_disk::Disk::read_only(&place.at("state"));
+        }
+        place.ended("resume").exit_code(0).error_line(&[
+            "nothing to resume: run ",
+            "is complete",
+            "(3 jobs)",
+        ]);
+        place.ended("retry").exit_code(0).error_line(&["nothing to retry: no job of run "]);
+        place.ended(&format!("run --resume {}", place.id())).exit_code(0).stderr("");
+    }
+}
+
 #[test]
 fn run_is_resumed_by_one_process_only() {
     let place = Place::new();

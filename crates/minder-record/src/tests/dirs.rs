@@ -186,7 +186,7 @@ fn prune_keeps_live_unshown_and_foreign_runs() {
     let none = RetentionPolicy { runs_max: 0, ..RetentionPolicy::default() };
     // A live run of any age.
     let alive = run(root.path(), "aaaa0000", 99);
-    let record = JournalWriter::resume(&alive, false).unwrap();
+    let record = resume(&alive).unwrap();
     set_age(&alive, DAY * 99);
     // A run with output that was not shown.
     let unshown = run(root.path(), "bbbb0000", 29);

@@ -43,7 +43,7 @@ fn links_are_not_followed() {
     symlink(&target, root.path().join("runs/bbbb0000")).unwrap();
     assert!(find(root.path(), "bbbb").unwrap_err().to_string().contains("left alone"));
     assert!(list(root.path()).unwrap().is_empty());
-    JournalWriter::resume(&root.path().join("runs/bbbb0000"), false).unwrap_err();
+    resume(&root.path().join("runs/bbbb0000")).unwrap_err();
     // Links in place of files.
     let dir = run(root.path(), "cccc0000", 99);
     for name in ["lock", "manifest.json", "attempt-1.jsonl"] {
@@ -51,7 +51,7 @@ fn links_are_not_followed() {
         symlink(target.join(name), dir.join(name)).unwrap();
     }
     assert!(!is_alive(&dir));
-    JournalWriter::resume(&dir, false).unwrap_err();
+    resume(&dir).unwrap_err();
     let read = read_run(&dir).unwrap();
     assert!(read.manifest.is_err() && read.jobs.is_empty() && read.attempts[0].error.is_some());
     fs::remove_file(dir.join("lock")).unwrap();
