@@ -9,6 +9,7 @@
 mod config;
 mod scheduler;
 mod handler;
+mod start_delay;
 mod pool;
 mod executor;
 

@@ -149,3 +149,9 @@ fn descriptor_limit_never_fails_a_job() {
         assert!(lines.contains("\n40 0 "), "{lines}");
     }
 }
+
+#[test]
+fn program_that_stays_open_for_writing_fails_its_job() {
+    let (ended, _dir) = bash("cp \"$(type -P true)\" busy; exec 5>>busy; minder run ./busy ::: 1");
+    ended.exit_code(1).stderr_contains("cannot run `./busy 1`: text file busy");
+}

@@ -72,3 +72,37 @@ fn permanent_shortage_is_an_error() {
         drop(held);
     });
 }
+
+/// A copy of the program of other jobs that is open for writing, and that file.
+fn busy_program(dir: &tempfile::TempDir) -> (Command, File) {
+    let path = dir.path().join("busy");
+    std::fs::copy(env!("CARGO_BIN_EXE_test_child"), &path).expect("copy program");
+    let mut command = Command::new(&path);
+    command.args(["exit", "0"]);
+    (command, File::options().append(true).open(&path).expect("open program"))
+}
+
+#[cfg(target_os = "linux")] // Other systems run such a program.
+#[test]
+fn program_open_for_writing_is_started_once_it_is_closed() {
+    let dir = tempfile::tempdir().expect("create directory");
+    let (command, file) = busy_program(&dir);
+    let others = (0..6).map(|_| test_child("exit 0"));
+    let test = PoolTest::new(max_running(4), std::iter::once(command).chain(others));
+    test.run(|test| {
+        test.wait_until("the other jobs", |log| log.ends.len() == 6);
+        assert_eq!(test.counts(), (6, 6), "started while open");
+        drop(file);
+    });
+    assert_eq!((test.pool.counts().succeeded, test.pool.counts().retried), (7, 0));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn cancelled_pool_waits_for_no_program_that_is_open_for_writing() {
+    let dir = tempfile::tempdir().expect("create directory");
+    let (command, _file) = busy_program(&dir);
+    let test = PoolTest::new(max_running(1), [command]);
+    test.run(|test| test.pool.cancel());
+    assert_eq!((test.counts().0, test.pool.counts().running), (0, 0));
+}

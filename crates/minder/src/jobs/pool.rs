@@ -20,17 +20,9 @@ use minder_os::sync::{Condvar, Mutex};
 use super::config::{HaltReason, SchedulerConfig};
 use super::handler::{ChildControl, JobHandler, NextJob};
 use super::scheduler::{Attempt, JobCounts, JobResult, NextAction, Scheduler};
+use super::start_delay::{Idle, PendingStart, Shortage};
 use crate::{ChildId, ChildSet, ChildSetConfig, Error, ErrorKind, Event, NextEvent, Operation, Result};
 use crate::{Termination, Waker};
-
-/// How long a loop without children sleeps at most. Every reason to wake it earlier wakes it.
-const IDLE_WAIT_MAX: Duration = Duration::from_secs(60);
-
-/// The pause after a spawn that failed with `Exhausted`. It doubles up to the maximum.
-const SHORTAGE_PAUSE_MIN: Duration = Duration::from_millis(10);
-const SHORTAGE_PAUSE_MAX: Duration = Duration::from_secs(1);
-/// A shortage that lasts this long while no job of the pool runs is an error.
-const SHORTAGE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The values of [`JobPool::requested`].
 const CANCEL: u8 = 1;
@@ -489,6 +481,7 @@ impl<J: Send> JobPool<J> {
             suspend_epoch: 0,
             is_asleep: false,
             shortage: None,
+            busy: Vec::new(),
         };
         self.workers.lock().running += 1;
         let result = worker.run();
@@ -531,27 +524,8 @@ struct Worker<'a, H: JobHandler> {
     /// Whether this loop counts in [`JobPool::sleepers`].
     is_asleep: bool,
     shortage: Option<Shortage>,
-}
-
-/// The last spawn failed, because no descriptor, process or memory was free.
-struct Shortage {
-    /// Since when no job of the pool runs that could free some.
-    since: Instant,
-    /// How long the loop waits before the next try.
-    pause: Duration,
-}
-
-/// Why a loop starts no job now.
-enum Idle {
-    /// All of its slots are taken, or one of its jobs must finish first.
-    OwnJob,
-    /// The operating system is short of resources. They may be free at this time, even if no job of
-    /// this loop finishes.
-    Shortage(Instant),
-    /// Another loop or the source of jobs must act first; or this time must come.
-    Elsewhere(Option<Instant>),
-    /// No more jobs will start.
-    Finished,
+    /// Jobs with a slot whose program was open for writing.
+    busy: Vec<PendingStart<H::Job>>,
 }
 
 impl<H: JobHandler> Worker<'_, H> {
@@ -560,19 +534,17 @@ impl<H: JobHandler> Worker<'_, H> {
             let idle = self.start_jobs()?;
             self.apply_requests()?;
             let due = self.handler.due();
-            let deadline = match idle {
-                Idle::Finished if self.set.is_empty() && due.is_none() => {
-                    self.handler.idle(&mut ChildControl(self.set));
-                    return Ok(());
-                }
-                Idle::Finished | Idle::OwnJob => None,
-                Idle::Shortage(at) => Some(at),
-                Idle::Elsewhere(Some(at)) => Some(at),
-                // A wait of an empty set without a deadline would return at once.
-                Idle::Elsewhere(None) if self.set.is_empty() => Some(Instant::now() + IDLE_WAIT_MAX),
-                Idle::Elsewhere(None) => None,
-            };
-            let deadline = [deadline, due].into_iter().flatten().min();
+            if let Idle::Finished = idle
+                && self.set.is_empty()
+                && self.busy.is_empty()
+                && due.is_none()
+            {
+                self.handler.idle(&mut ChildControl(self.set));
+                return Ok(());
+            }
+            let deadline = idle.deadline(self.set.is_empty());
+            let busy = self.busy.iter().filter_map(|start| start.at).min();
+            let deadline = [deadline, due, busy].into_iter().flatten().min();
             let processed = self.process_events(deadline);
             if std::mem::take(&mut self.is_asleep) {
                 self.pool.sleepers.fetch_sub(1, Ordering::SeqCst);
@@ -590,7 +562,7 @@ impl<H: JobHandler> Worker<'_, H> {
             match self.set.next_event_deadline(deadline)? {
                 NextEvent::Empty | NextEvent::TimedOut | NextEvent::Event(Event::Woken) => return Ok(()),
                 NextEvent::Event(Event::Done { child: id, outcome }) => {
-                    if let Some((attempt, job)) = self.running[id.index()].take() {
+                    if let Some((attempt, job)) = self.running.get_mut(id.index()).and_then(Option::take) {
                         let result = self.handler.finished(attempt, &job, outcome);
                         self.finish(attempt, job, result);
                     }
@@ -614,35 +586,68 @@ impl<H: JobHandler> Worker<'_, H> {
 
     /// Starts jobs while there are free slots. Returns why it stopped.
     fn start_jobs(&mut self) -> Result<Idle> {
-        while self.set.len() < self.share() {
+        if let Some(idle) = self.start_busy_jobs()? {
+            return Ok(idle);
+        }
+        while self.set.len() + self.busy.len() < self.share() {
             let (attempt, job) = match self.next_attempt() {
                 Ok(next) => next,
                 Err(idle) => return Ok(idle),
             };
-            let request = match self.handler.prepare(attempt, &job) {
-                Ok(request) => request,
-                Err(result) => {
-                    self.finish(attempt, job, result);
-                    continue;
+            match self.handler.prepare(attempt, &job) {
+                Ok(request) => {
+                    if let Some(idle) = self.start(PendingStart::new(attempt, job, request))? {
+                        return Ok(idle);
+                    }
                 }
-            };
-            match self.set.spawn(&request.command, request.options) {
-                Ok(id) => {
-                    self.shortage = None;
-                    self.handler.started(attempt, &job, id, &mut ChildControl(self.set));
-                    self.remember(id, attempt, job);
-                }
-                Err(error) if error.kind() == ErrorKind::Exhausted => {
-                    self.handler.deferred(attempt, &job);
-                    return self.requeue(attempt, job, error);
-                }
-                Err(error) => {
-                    let result = self.handler.spawn_failed(attempt, &job, error);
-                    self.finish(attempt, job, result);
-                }
+                Err(result) => self.finish(attempt, job, result),
             }
         }
         Ok(if self.set.is_empty() { self.wait_for_share() } else { Idle::OwnJob })
+    }
+
+    /// Starts a job. Returns why the loop starts no other one, if it does not.
+    fn start(&mut self, mut start: PendingStart<H::Job>) -> Result<Option<Idle>> {
+        match self.set.spawn(&start.request.command, start.request.options) {
+            Ok(id) => {
+                self.shortage = None;
+                self.handler.started(start.attempt, &start.job, id, &mut ChildControl(self.set));
+                self.remember(id, start.attempt, start.job);
+            }
+            Err(error) if error.kind() == ErrorKind::Exhausted => {
+                self.handler.deferred(start.attempt, &start.job);
+                return self.requeue(start.attempt, start.job, error).map(Some);
+            }
+            Err(error) if start.delay(&error, Instant::now()) => self.busy.push(start),
+            Err(error) => {
+                let result = self.handler.spawn_failed(start.attempt, &start.job, error);
+                self.finish(start.attempt, start.job, result);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Starts jobs whose program was open for writing a moment ago; drops them after a request to
+    /// cancel.
+    fn start_busy_jobs(&mut self) -> Result<Option<Idle>> {
+        if self.busy.is_empty() {
+            return Ok(None);
+        }
+        let is_cancelled = self.pool.is_cancelled();
+        let now = Instant::now();
+        let mut busy = std::mem::take(&mut self.busy).into_iter();
+        while let Some(start) = busy.next() {
+            if is_cancelled {
+                self.handler.deferred(start.attempt, &start.job);
+                self.pool.state.lock().scheduler.requeue(start.attempt, start.job);
+            } else if start.at.is_some_and(|at| at > now) {
+                self.busy.push(start);
+            } else if let Some(idle) = self.start(start)? {
+                self.busy.extend(busy);
+                return Ok(Some(idle));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns how many jobs this loop may run at once.
@@ -708,16 +713,11 @@ impl<H: JobHandler> Worker<'_, H> {
     /// free for a while and no job of the pool runs.
     fn requeue(&mut self, attempt: Attempt, job: H::Job, error: Error) -> Result<Idle> {
         let now = Instant::now();
-        let shortage = self.shortage.get_or_insert(Shortage { since: now, pause: SHORTAGE_PAUSE_MIN / 2 });
-        shortage.pause = (shortage.pause * 2).min(SHORTAGE_PAUSE_MAX);
-        let at = now + shortage.pause;
         let mut state = self.pool.state.lock();
         state.scheduler.requeue(attempt, job);
-        if !self.set.is_empty() || state.scheduler.counts().running > 0 {
-            shortage.since = now;
-        } else if now.duration_since(shortage.since) >= SHORTAGE_TIMEOUT {
-            return Err(error);
-        }
+        let may_end = !self.set.is_empty() || state.scheduler.counts().running > 0;
+        let shortage = self.shortage.get_or_insert_with(|| Shortage::new(now));
+        let Some(at) = shortage.next_try(now, may_end) else { return Err(error) };
         if self.set.is_empty() {
             self.register_sleeper();
         }
