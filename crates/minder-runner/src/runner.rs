@@ -30,7 +30,7 @@ use crate::notice::Notice;
 use crate::observer::Observer;
 use crate::outcome;
 use crate::output::batch::OutputBatch;
-use crate::output::sequencer::{OutputSequencer, ShowOrder};
+use crate::output::sequencer::{LineBreaks, OutputSequencer, ShowOrder};
 use crate::output::stdio::{StdStreams, StdioWriter};
 use crate::output::store::HeldMemory;
 use crate::queue::JobQueue;
@@ -148,7 +148,8 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
         .collect::<minder::Result<Vec<_>>>()?;
     let (stdio, streams, table) = open_stdio(&config, first_job, &observer)?;
     let order = if config.view == OutputView::Ordered { ShowOrder::Input } else { ShowOrder::Ended };
-    let sequencer = OutputSequencer::new((stdio, streams), order, resumed.filter, resumed.unshown);
+    let sequencer = OutputSequencer::new((stdio, streams), order, resumed.filter, resumed.unshown)
+        .with_line_breaks(line_breaks(&config));
     // In another order than that of the input, the job that all wait for may be the last to start.
     let sequencer =
         if config.order == OrderConfig::Given { sequencer } else { sequencer.without_backlog_limit() };
@@ -223,6 +224,15 @@ fn finish(
     let left = if record.by_joblog { None } else { filter.left_by_retry(jobs) };
     recorder.close(outcome::attempt_finished(context, &report, left), all_shown, &***observer);
     report
+}
+
+/// Returns which jobs get a line break before the tag or the color of another job.
+fn line_breaks(config: &RunConfig) -> LineBreaks {
+    match config.parallel_env {
+        true => LineBreaks::Never,
+        false if config.color_failed && config.tag.is_none() => LineBreaks::All,
+        false => LineBreaks::Decorated,
+    }
 }
 
 /// Creates the table of running jobs, which is kept if anything reads it.

@@ -88,6 +88,9 @@ fn untangle(all: &[u8], stream: usize, jobs: &[Text], tagged: bool) -> Vec<usize
             all.len() - rest.len()
         );
         rest = &body[line.len()..];
+        if tagged && !line.ends_with(b"\n") && !rest.is_empty() {
+            rest = rest.strip_prefix(b"\n").expect("find line break before the next tag");
+        }
         if order.last() != Some(&id) {
             order.push(id);
         }

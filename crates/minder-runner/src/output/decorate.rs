@@ -140,6 +140,11 @@ impl LineDecorator {
         }
     }
 
+    /// Returns `true` if the next byte starts a line.
+    pub(crate) fn starts_line(&self) -> bool {
+        !self.tagger.in_line && !self.is_open()
+    }
+
     /// Returns `true` if [`finish`](Self::finish) has something to write.
     pub(crate) fn is_open(&self) -> bool {
         self.colorizer.is_within() || self.held.as_ref().is_some_and(|held| !held.is_empty())

@@ -38,6 +38,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use minder::{SpillFile, Stream};
+use minder_os::files::read_at;
 
 use crate::output::batch::OutputBatch;
 use crate::output::decorate::LineDecorator;
@@ -79,6 +80,8 @@ pub(crate) struct OutputSequencer {
     /// Whether no further job starts when many wait. In another order than that of the input, the
     /// job for which all others wait may be the last to start.
     bounded: bool,
+    /// Which jobs get a line break before a decorated line if they left their last line open.
+    line_breaks: LineBreaks,
     /// Whether a running job could not write lines since a job was last released.
     lines_waiting: AtomicBool,
     /// How many finished jobs are still in the batches of worker threads, or held back.
@@ -100,6 +103,19 @@ struct State {
     /// How many jobs were written whose journal event for that is not appended yet.
     unrecorded: usize,
     decorated: Vec<u8>,
+    /// Whether the last byte of a stream ended no line, as far as `line_breaks` needs it.
+    open_lines: [bool; 2],
+}
+
+/// Which jobs get a line break before the decorated line of another job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineBreaks {
+    /// None, as in GNU parallel.
+    Never,
+    /// Jobs with a decoration.
+    Decorated,
+    /// All jobs: some have no decoration, and others have one.
+    All,
 }
 
 /// The decoration of a stream's lines, and the state of the stream in its current line.
@@ -148,6 +164,7 @@ impl OutputSequencer {
             repeated: Vec::new(),
             unrecorded: 0,
             decorated: Vec::new(),
+            open_lines: [false; 2],
         };
         for finished in unshown {
             if state.resume.skips(finished.job) {
@@ -165,6 +182,7 @@ impl OutputSequencer {
             last_started: AtomicU64::new(0),
             backlogged: AtomicBool::new(false),
             bounded: true,
+            line_breaks: LineBreaks::Never,
             lines_waiting: AtomicBool::new(false),
             unsubmitted: AtomicUsize::new(0),
         }
@@ -173,6 +191,12 @@ impl OutputSequencer {
     /// Lets any number of finished jobs wait.
     pub(crate) fn without_backlog_limit(mut self) -> Self {
         self.bounded = false;
+        self
+    }
+
+    /// Sets which jobs get a line break before a decorated line.
+    pub(crate) fn with_line_breaks(mut self, line_breaks: LineBreaks) -> Self {
+        self.line_breaks = line_breaks;
         self
     }
 
@@ -250,9 +274,33 @@ impl OutputSequencer {
         let Some((style, decorator)) = decoration else {
             return self.stdio.write(&state.streams, stream, bytes);
         };
-        state.decorated.clear();
-        decorator.push(style, bytes, &mut state.decorated);
-        self.stdio.write(&state.streams, stream, &state.decorated);
+        let State { streams, decorated, open_lines, .. } = state;
+        self.decorate(stream, bytes, (style, decorator), decorated, open_lines);
+        self.stdio.write(streams, stream, decorated);
+    }
+
+    /// Puts the decorated bytes into `decorated`. If the line of another job is open, it is ended before.
+    fn decorate(
+        &self,
+        stream: Stream,
+        bytes: &[u8],
+        (style, decorator): LineDecoration<'_>,
+        decorated: &mut Vec<u8>,
+        open_lines: &mut [bool; 2],
+    ) {
+        decorated.clear();
+        let is_open = &mut open_lines[stream as usize];
+        if *is_open && decorator.starts_line() && !bytes.is_empty() {
+            decorated.push(b'\n');
+        }
+        decorator.push(style, bytes, decorated);
+        self.note_open_line(decorated, is_open);
+    }
+
+    fn note_open_line(&self, written: &[u8], is_open: &mut bool) {
+        if let Some(last) = written.last() {
+            *is_open = self.line_breaks != LineBreaks::Never && *last != b'\n';
+        }
     }
 
     /// Ends an open colored line of a finished job whose output was shown live.
@@ -264,6 +312,7 @@ impl OutputSequencer {
         if decorator.is_open() {
             state.decorated.clear();
             decorator.finish(style, &mut state.decorated);
+            self.note_open_line(&state.decorated, &mut state.open_lines[stream as usize]);
             self.stdio.write(&state.streams, stream, &state.decorated);
         }
     }
@@ -534,6 +583,11 @@ impl OutputSequencer {
             {
                 self.end_open_line(state, stream, (style, &mut decorators[stream as usize]));
             }
+            if last[stream as usize] == Some(at) && style.is_none() && self.line_breaks == LineBreaks::All {
+                // What cannot be read was reported above.
+                let byte = last_byte(location, batch).unwrap_or(b'\n');
+                state.open_lines[stream as usize] = byte != b'\n';
+            }
         }
         read
     }
@@ -571,7 +625,7 @@ impl OutputSequencer {
         (file, at, end): (&File, u64, u64),
         decoration: Option<LineDecoration<'_>>,
     ) -> io::Result<()> {
-        let State { streams, decorated, .. } = state;
+        let State { streams, decorated, open_lines, .. } = state;
         match decoration {
             None if end - at >= SENDFILE_MIN => self.stdio.copy(streams, stream, file, at, end - at),
             None => self.stdio.for_each_chunk(streams, file, at, end, |writer, streams, bytes| {
@@ -579,8 +633,7 @@ impl OutputSequencer {
             }),
             Some((style, decorator)) => {
                 self.stdio.for_each_chunk(streams, file, at, end, |writer, streams, bytes| {
-                    decorated.clear();
-                    decorator.push(style, bytes, decorated);
+                    self.decorate(stream, bytes, (style, decorator), decorated, open_lines);
                     writer.write(streams, stream, decorated);
                 })
             }
@@ -589,6 +642,21 @@ impl OutputSequencer {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the last byte of a segment, if it has one that can be read.
+fn last_byte(location: &Location, batch: &[u8]) -> Option<u8> {
+    let last_of = |file: &File, end: u64| {
+        let mut byte = [0];
+        let read = read_at(file, &mut byte, end.checked_sub(1)?).ok()?;
+        (read == 1).then_some(byte[0])
+    };
+    match location {
+        Location::Batch(range) => batch[range.clone()].last().copied(),
+        Location::Held(held) => held.as_slice().last().copied(),
+        Location::Shared(file, range) => last_of(file, range.end),
+        Location::Own(own) => last_of(&own.open().ok()?, own.range.end),
     }
 }
 

@@ -53,6 +53,31 @@ fn buffer_sizes_are_checked() {
     }
 }
 
+#[cfg(unix)] // Shell lines.
+#[test]
+fn tags_and_colors_never_follow_an_open_line() {
+    let text = |flags: &str, line: &str| {
+        let mut command = minder(&format!("run --quiet {flags}"));
+        Run::start(command.arg(line).args([":::", "0", "1", "0", "0"])).wait().text()
+    };
+    for flags in ["-k", "-j1", "-j1 --lb", "-k --no-record", "-k --spool", "-j1 --pty"] {
+        let tagged = text(&format!("{flags} --tag"), "printf %s {}");
+        assert_eq!(tagged, "0\t0\n1\t1\n0\t0\n0\t0", "{flags}");
+    }
+    assert_eq!(text("-k --tag", "echo {}; printf x"), "0\t0\n0\tx\n1\t1\n1\tx\n0\t0\n0\tx\n0\t0\n0\tx");
+    // Longer than what is kept of a line.
+    let long = text("-j1 --lb --tag", "head -c 2000000 /dev/zero | tr '\\0' x; : {}").replace('x', "");
+    assert_eq!(long, "0\t\n1\t\n0\t\n0\t");
+    let red = "\x1b[48;5;196;38;5;231m\x1b[K1\x1b[m\n";
+    for flags in ["-k", "-j1", "-k --no-record", "-k --spool"] {
+        let failed = text(&format!("{flags} --color-failed"), "printf %s {}; exit {}");
+        assert_eq!(failed, format!("0\n{red}00"), "{flags}");
+    }
+    let mut gnu = minder("parallel -j1 --tag");
+    let gnu = Run::start(gnu.arg("printf %s {}").args([":::", "0", "1"])).wait().exit_code(0);
+    assert_eq!(gnu.text(), "0\t01\t1");
+}
+
 #[test]
 fn tag_is_the_argument_or_a_template() {
     assert_eq!(
