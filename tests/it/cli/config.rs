@@ -91,7 +91,7 @@ fn settings_that_a_stronger_flag_excludes_are_dropped() {
         ("no-keep-order = true", "-k", "\"a\"\n"),
         ("retry-delay = 1", "", "\"a\"\n"),
     ] {
-        let scene = Scene::new(&format!("[run]\n{setting}\n"), "");
+        let scene = Scene::new("", &format!("[run]\n{setting}\n"));
         assert_eq!(scene.run(&format!("run {typed} {ECHO}")).exit_code(0).text(), out, "{setting} {typed}");
     }
     // Flags that were typed still exclude each other.
@@ -151,7 +151,10 @@ fn errors_in_a_file_name_its_line() {
         ("[run]\nstatus-level = 'x'", 2, "invalid value `x` for --status-level"),
         ("[run]\nhalt = 'x'", 2, "--halt: invalid value `x`"),
         ("[run]\nkeep-order = true\nungroup = true", 3, "cannot be used with"),
-        ("[run]\nbar = true\nquiet = true", 3, "`--bar` cannot be used with `--quiet`"),
+        ("[run]\nquiet = true", 2, "`quiet` may not be set by a project's file: the run would not say"),
+        ("[run]\nfailure-output = 'never'", 2, "`failure-output` may not be set by a project's file"),
+        ("[profile.x]\nhalt = 'now,done=1'", 2, "`halt` may not be set by a project's file: the run would"),
+        ("[run]\ntagstring = \"\\u001b[2J\"", 2, "`tagstring` may not be set by a project's file: it has"),
         ("[run]\nresume = 'x'", 2, "`resume` can only be typed: it belongs to one command line"),
         ("[run]\nprofile = 'x'", 2, "`profile` can only be typed: it decides which settings are read"),
         ("[run]\njobs = 1\njobs = 2", 3, "duplicate key"),
