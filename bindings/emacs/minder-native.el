@@ -32,7 +32,7 @@
 ;;; Code:
 
 (require 'minder-process)
-(eval-when-compile (require 'seq))
+(require 'seq)
 
 (declare-function minder--pause "ext:minder-module")
 
@@ -249,10 +249,98 @@ SECONDS, MILLISECONDS and JUST-THIS-ONE are the other arguments of ORIGINAL."
 (defvar minder--advisedp nil
   "Whether all primitives are redirected.")
 
+;;;; Trampolines
+
+;; Natively compiled code calls a primitive directly, and so without an advice,
+;; unless a trampoline takes the place of the primitive.  `advice-add' compiles a
+;; missing one, which takes a third of a second for each primitive.  Here one file
+;; has the trampolines of all primitives, and its compilation takes as long as
+;; that of one.
+
+(declare-function native-comp-available-p "comp.c")
+(declare-function native-elisp-load "comp.c")
+(declare-function comp--install-trampoline "comp.c")
+(declare-function native-compile "comp")
+(defvar comp-installed-trampolines-h)
+(defvar comp-native-version-dir)
+(defvar native-comp-eln-load-path)
+
+(defun minder--trampoline-name (primitive)
+  "Return the name of the trampoline of PRIMITIVE."
+  (intern (format "minder--trampoline-%s" primitive)))
+
+(defun minder--trampoline (primitive)
+  "Return the definition of the trampoline of PRIMITIVE.
+It has the arguments of PRIMITIVE, and a call by the symbol, which stays one
+below speed 2."
+  (pcase-let* ((`(,least . ,most) (subr-arity (symbol-function primitive)))
+               (names (mapcar (lambda (at) (intern (format "argument-%d" at)))
+                              (number-sequence 1 most))))
+    `(defun ,(minder--trampoline-name primitive)
+         (,@(seq-take names least) ,@(and (< least most) '(&optional)) ,@(nthcdr least names))
+       (declare (speed 1))
+       (funcall ',primitive ,@names))))
+
+(defun minder--trampoline-directory ()
+  "Return the first directory for compiled files that can be written, or nil."
+  (seq-some (lambda (parent)
+              (let ((directory (expand-file-name comp-native-version-dir parent)))
+                (ignore-errors (make-directory directory t))
+                (and (file-directory-p directory) (file-writable-p directory) directory)))
+            native-comp-eln-load-path))
+
+(defun minder--compile-trampolines (forms target)
+  "Compile FORMS into the file TARGET."
+  (require 'comp)
+  (let* ((directory (make-temp-file "minder-trampolines" t))
+         (source (expand-file-name "minder-trampolines.el" directory))
+         (compiled (make-temp-file (concat target ".") nil ".eln"))
+         (coding-system-for-write 'utf-8-unix))
+    (unwind-protect
+        (progn
+          (write-region (concat ";;; -*- lexical-binding: t; -*-\n"
+                                (mapconcat #'prin1-to-string forms "\n"))
+                        nil source nil 'silent)
+          (delete-file compiled)
+          (native-compile source compiled)
+          (rename-file compiled target t))
+      (delete-directory directory t)
+      (when (file-exists-p compiled)
+        (delete-file compiled)))))
+
+(defun minder--install-trampolines (primitives)
+  "Install trampolines for PRIMITIVES, unless they have one.
+They are compiled once for each user and version of Emacs.  If there is no
+directory for them, `advice-add' does what it can."
+  (when-let* ((enabled (seq-some (lambda (name) (and (boundp name) (symbol-value name)))
+                                 '(native-comp-enable-subr-trampolines
+                                   comp-enable-subr-trampolines)))
+              (available (and (fboundp 'native-comp-available-p)
+                              (fboundp 'comp--install-trampoline)
+                              (native-comp-available-p)))
+              (missing (seq-remove (lambda (primitive)
+                                     (gethash primitive comp-installed-trampolines-h))
+                                   primitives))
+              (directory (minder--trampoline-directory)))
+    (let* ((forms (mapcar #'minder--trampoline primitives))
+           (hash (substring (sha1 (prin1-to-string forms)) 0 8))
+           (file (expand-file-name (format "minder-trampolines-%s.eln" hash) directory)))
+      (unless (file-exists-p file)
+        (minder--compile-trampolines forms file))
+      (native-elisp-load file)
+      (dolist (primitive missing)
+        (comp--install-trampoline
+         primitive (symbol-function (minder--trampoline-name primitive)))))))
+
 (defun minder--advise ()
   "Redirect the primitives, unless they are.
 With native compilation this fails if no trampoline can be written."
   (unless minder--advisedp
+    (let ((primitives (mapcar #'car minder--advices)))
+      (condition-case problem
+          (minder--install-trampolines primitives)
+        (error (message "minder: trampolines are compiled one by one: %s"
+                        (error-message-string problem)))))
     (pcase-dolist (`(,primitive . ,advice) minder--advices)
       (advice-add primitive :around advice))
     (setq minder--advisedp t)))

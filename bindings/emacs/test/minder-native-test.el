@@ -487,6 +487,27 @@ It gets the process, which runs in the current buffer.  ARGS are keywords."
     (minder--advise)
     (should minder--advisedp)))
 
+(declare-function native-comp-available-p "comp.c")
+(declare-function native-compile "comp")
+(defvar comp-installed-trampolines-h)
+
+(ert-deftest minder-test-one-file-has-all-trampolines ()
+  (skip-unless (and (fboundp 'native-comp-available-p) (native-comp-available-p)
+                    (minder--trampoline-directory)))
+  (let ((process (minder-test--native '("cat" "-u"))))
+    (should (directory-files (minder--trampoline-directory) nil
+                             "\\`minder-trampolines-[0-9a-f]+\\.eln\\'"))
+    (dolist (primitive (mapcar #'car minder--advices))
+      (should (gethash primitive comp-installed-trampolines-h)))
+    ;; Natively compiled code calls these without their symbols.
+    (let ((caller (native-compile '(lambda (process)
+                                     (list (process-command process)
+                                           (process-status process)
+                                           (process-type process))))))
+      (should (subr-native-elisp-p caller))
+      (should (equal (funcall caller process) '(("cat" "-u") run real))))
+    (delete-process process)))
+
 (ert-deftest minder-test-input-that-ends-while-other-code-sends ()
   (let* ((size 0)
          (endp nil)
