@@ -794,5 +794,8 @@ fn closed_stdout_ends_command_quietly() {
     let (_dir, chart, line) = with_chart("clock watch --interval 0.1");
     run_without_reader(&line);
     assert_chart(&chart, &["p50", "p99", "max"]);
+    let (_dir, chart, line) = with_chart("clock measure --count 20 --csv --each");
+    run_without_reader(&line);
+    assert_chart(&chart, &[]);
     run_without_reader("clock sweep --hold 0.5 --csv");
 }

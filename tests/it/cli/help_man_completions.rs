@@ -156,6 +156,15 @@ fn shells_parse_their_completions() {
 }
 
 #[test]
+fn completions_offer_no_hidden_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let text = run_to_end(&format!("completions {shell}")).exit_code(0).text();
+        assert!(text.contains("turnaround") && text.contains("watch"), "{shell}");
+        assert!(!text.contains("probe") && !text.contains("compute"), "{shell}");
+    }
+}
+
+#[test]
 fn bash_completes_flags() {
     if find("bash").is_none() {
         return;

@@ -13,7 +13,7 @@ use super::sleep_chart;
 use super::sleeps::{Case, MeasuredCase, Sleeps, load_text, select_ways};
 use crate::export::rows::{Format, Rows, Value};
 use crate::flags::SleepFlags;
-use crate::measuring::{self, BufferedStdout, Session};
+use crate::measuring::{self, BufferedStdout, QuietEnd, Session};
 use crate::ui::table::{Column, Table};
 use crate::ui::{count, message};
 
@@ -56,8 +56,15 @@ pub(super) fn run(flags: &SleepFlags) -> Result<ExitCode> {
         _ => Ok(()),
     });
     session.clear_progress();
-    measured?;
     let has_some = sleeps.0.iter().any(|it| it.lateness.stats().is_some());
+    let chart = chart.filter(|_| has_some);
+    if let Err(error) = measured {
+        // The reader of the rows is gone, and the chart has another one.
+        if let Some(file) = chart.filter(|_| error.is::<QuietEnd>()) {
+            file.write(&svg(&sleep_chart::chart(&sleeps))?)?;
+        }
+        return Err(error);
+    }
     if session.is_cancelled() {
         message(if has_some {
             "interrupted; showing what was measured"
@@ -78,9 +85,7 @@ pub(super) fn run(flags: &SleepFlags) -> Result<ExitCode> {
         None => write_tables(&sleeps, &failures, &mut out.clone())?,
     }
     let shown = out.flush_to_stdout(&mut session);
-    if let Some(file) = chart
-        && has_some
-    {
+    if let Some(file) = chart {
         file.write(&svg(&sleep_chart::chart(&sleeps))?)?;
     }
     shown?;

@@ -85,8 +85,9 @@ impl Sleeps {
                 let Some(slept) = session.run_abandonably(&is_cancelled, sleep)? else { return Ok(()) };
                 match slept {
                     Ok(samples) => {
-                        handle(session, case, &samples)?;
+                        let handled = handle(session, case, &samples);
                         lateness.extend(samples);
+                        handled?;
                     }
                     Err(failure) => *error = Some(failure.to_string()),
                 }
