@@ -95,6 +95,20 @@ fn sem_command_inherits_descriptors() {
     assert_eq!(said("sem --id fds2 'echo y >&3' 3>file; sem --wait --id fds2; cat file"), "y\n");
 }
 
+/// As with xargs and parallel: what the parent ignores, jobs ignore. Rust's runtime hides it.
+#[test]
+fn jobs_inherit_an_ignored_sigpipe() {
+    // The bit of signal 13.
+    let job = "awk \"/^SigIgn/ { print substr(\\$2, 13, 1) % 2 }\" /proc/self/status";
+    for line in ["echo 1 | minder xargs sh -c '@'", "minder run '@; : {}' ::: 1", "parallel '@; : {}' ::: 1"]
+    {
+        let line = line.replace('@', job);
+        assert_eq!(said(&line), "0\n", "{line}");
+        assert_eq!(said(&format!("trap '' PIPE; {line}")), "1\n", "{line}");
+    }
+    assert_eq!(said("trap '' PIPE; minder run 'seq 100000; : {}' ::: 1 2 | head -1"), "1\n");
+}
+
 /// No guardian holds one: the reader sees the end when the run has ended, and `$(…)` ends.
 #[test]
 fn readers_see_eof_when_the_run_exits() {

@@ -1,6 +1,8 @@
 //! Names of signals, and what an exit says of how a process ended.
 
 #[cfg(unix)]
+mod inherited;
+#[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
@@ -43,4 +45,16 @@ pub fn looks_killed(code: Option<i32>, signal: Option<i32>) -> bool {
 #[must_use]
 pub fn looks_terminated(code: Option<i32>, signal: Option<i32>) -> bool {
     system::looks_terminated(code, signal)
+}
+
+/// Returns whether the parent of this process made it ignore `SIGPIPE`. Rust's runtime ignores the
+/// signal in any case.
+///
+/// - Windows: `false`.
+#[must_use]
+pub fn inherited_ignored_sigpipe() -> bool {
+    #[cfg(unix)]
+    return inherited::ignored_sigpipe();
+    #[cfg(windows)]
+    false
 }

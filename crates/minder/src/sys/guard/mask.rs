@@ -131,19 +131,22 @@ pub(super) fn restore_sigchld() {
     }
 }
 
-/// Whether [`handle_write_signals`] has given `SIGPIPE` a handler.
+/// Whether [`handle_write_signals`] has given `SIGPIPE` a handler, or children inherit it as ignored.
 static SIGPIPE_HAS_HANDLER: AtomicBool = AtomicBool::new(false);
 
 /// Installs a handler that does nothing for the signals of a failed write: `SIGPIPE`, which Rust's runtime
 /// ignores, and `SIGXFSZ` (`ulimit -f`), unless the parent of this process ignores it. The write returns
 /// its error.
 ///
+/// Children inherit a `SIGPIPE` that the parent of this process made it ignore.
+///
 /// A handler is better than ignoring them: `execve` resets handlers and keeps ignored signals ignored
 /// (signal(7)), so that a start would have to reset them in each child.
 pub(super) fn handle_write_signals() {
     extern "C" fn nothing(_signal: c_int) {}
     let handler = nothing as extern "C" fn(c_int) as libc::sighandler_t;
-    if ignored(libc::SIGPIPE) && set_disposition(libc::SIGPIPE, handler).is_ok() {
+    let is_inherited = minder_os::signals::inherited_ignored_sigpipe();
+    if is_inherited || (ignored(libc::SIGPIPE) && set_disposition(libc::SIGPIPE, handler).is_ok()) {
         SIGPIPE_HAS_HANDLER.store(true, Ordering::Relaxed);
     }
     if !ignored(libc::SIGXFSZ) {
