@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::error::Error;
+use crate::program_text::ValueCheck;
 
 /// The results of checking a template, by the number of arguments. Clones share them.
 ///
@@ -10,21 +11,16 @@ use crate::error::Error;
 /// value comes before it. A fourth equal value changes nothing, since no option takes more than one
 /// argument. So four and more arguments share a result.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct CheckCache(Arc<[OnceLock<Result<(), Error>>; COUNTS]>);
+pub(crate) struct CheckCache(Arc<[OnceLock<CheckResult>; COUNTS]>);
+
+/// The checks of values that each job makes, or the reason why the template is refused.
+pub(crate) type CheckResult = Result<Arc<[ValueCheck]>, Error>;
 
 const COUNTS: usize = 5;
 
 impl CheckCache {
     /// Returns the result of `check` for `count` arguments, from an earlier call if there was one.
-    /// Templates are checked for one argument when they are parsed, so that result is `Ok`.
-    pub(crate) fn of(
-        &self,
-        count: usize,
-        check: impl FnOnce(usize) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        if count == 1 {
-            return Ok(());
-        }
+    pub(crate) fn of(&self, count: usize, check: impl FnOnce(usize) -> CheckResult) -> CheckResult {
         let count = count.min(COUNTS - 1);
         self.0[count].get_or_init(|| check(count)).clone()
     }

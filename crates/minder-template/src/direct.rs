@@ -2,12 +2,17 @@
 //! for each value.
 
 use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
 
-use crate::checks::CheckCache;
+use crate::checks::{CheckCache, CheckResult};
 use crate::error::{Error, ErrorKind};
+use crate::eval_commands::Trust;
 use crate::job::Job;
 use crate::options::{Options, Repeat};
 use crate::placeholder::expression::{DefinitionPart, Placeholder, Source};
+use crate::placeholder::set::PlaceholderSet;
+use crate::posix::shell_text;
+use crate::program_text::ValueCheck;
 use crate::size::{CommandLength, Size};
 use crate::word::Word;
 use crate::{display, eval_commands};
@@ -21,8 +26,9 @@ pub(crate) struct DirectCommand {
     lenient: bool,
     /// This is a text, not a command. It expands to one argument, whatever its values are.
     is_text: bool,
-    /// The user vouches for the values with `--only`.
-    trusted: bool,
+    trust: Trust,
+    /// The placeholders that the template may contain.
+    placeholders: Arc<PlaceholderSet>,
     checks: CheckCache,
 }
 
@@ -42,10 +48,15 @@ impl DirectCommand {
             repeat: options.repeat,
             lenient: options.missing_is_empty,
             is_text: false,
-            trusted: options.value_rules.trusts_values(),
+            trust: match options {
+                _ if options.value_rules.trusts_values() => Trust::Everything,
+                Options { plain_values_in_program_texts: true, .. } => Trust::PlainValues,
+                _ => Trust::Nothing,
+            },
+            placeholders: Arc::new(options.placeholders.clone()),
             checks: CheckCache::default(),
         };
-        command.check(1)?;
+        command.checks.of(1, |count| command.check(count))?;
         Ok(command)
     }
 
@@ -56,7 +67,8 @@ impl DirectCommand {
             repeat: Repeat::Joined,
             lenient: options.missing_is_empty,
             is_text: true,
-            trusted: true,
+            trust: Trust::Everything,
+            placeholders: Arc::default(),
             checks: CheckCache::default(),
         }
     }
@@ -105,7 +117,8 @@ impl DirectCommand {
     pub(crate) fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
         let mut argv = Vec::with_capacity(self.arguments.len());
         if !self.is_text {
-            self.checks.of(job.columns.len(), |count| self.check(count))?;
+            let checks = self.checks.of(job.columns.len(), |count| self.check(count))?;
+            self.check_values(&checks, job)?;
         }
         for argument in &self.arguments {
             self.expand(argument, job, &mut argv)?;
@@ -161,12 +174,31 @@ impl DirectCommand {
     }
 
     /// Refuses values that would be program text in a job with `count` arguments.
-    fn check(&self, count: usize) -> Result<(), Error> {
+    fn check(&self, count: usize) -> CheckResult {
         let mut words = Vec::new();
         for argument in &self.arguments {
             self.describe(argument, count, &mut words);
         }
-        eval_commands::check_programs(&words, self.trusted, false).map(drop)
+        let mut found = eval_commands::check_programs(&words, self.trust, false)?;
+        for text in &found.shell_texts {
+            found.checks.extend(shell_text::check(text, &self.placeholders)?);
+        }
+        Ok(found.checks.into())
+    }
+
+    /// Refuses values that are not plain in a program text.
+    fn check_values(&self, checks: &[ValueCheck], job: &Job<'_>) -> Result<(), Error> {
+        for check in checks {
+            let is_checked = |placeholder: &Placeholder| placeholder.text() == check.placeholder;
+            for placeholder in self.placeholders().filter(is_checked) {
+                for nth in 0..if placeholder.repeats() { job.columns.len() } else { 1 } {
+                    let mut value = OsString::new();
+                    placeholder.push(job, nth, self.lenient, &mut value)?;
+                    check.check(&value)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Appends the words that an argument of the template becomes.

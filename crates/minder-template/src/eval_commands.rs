@@ -7,6 +7,7 @@
 
 use crate::error::Error;
 use crate::placeholder::expression::Placeholder;
+use crate::program_text::{self, Alphabet, Language, VALUE, ValueCheck};
 use crate::programs::{GATHERERS, PLAIN, PROGRAMS, ProgramRule, ProgramTextRule, SHELL, WINDOWS, WRAPPERS};
 use crate::word::{PROCESS, Word};
 use crate::word_list::lists;
@@ -18,11 +19,44 @@ pub(crate) struct ProgramText {
     pub(crate) has_expansion: bool,
     /// The variables in the program texts.
     pub(crate) variables: Vec<Vec<u8>>,
+    /// The checks of the values in the program texts.
+    pub(crate) checks: Vec<ValueCheck>,
+    /// The program texts of shells that contain values.
+    pub(crate) shell_texts: Vec<ShellText>,
 }
 
-/// Checks the words of a command for placeholders in program texts. `trusted`: the user vouches for
-/// the values. `windows`: the shell is cmd or PowerShell, and `cmd` is a shell.
-pub(crate) fn check_programs(words: &[Word], trusted: bool, windows: bool) -> Result<ProgramText, Error> {
+/// Which values may stand in program texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    Nothing,
+    /// Values that each job checks, where the text is understood.
+    PlainValues,
+    /// Every value: the user vouches for them.
+    Everything,
+}
+
+/// The program text of a shell, with values in it.
+#[derive(Debug, Clone)]
+pub(crate) struct ShellText {
+    pub(crate) shell: String,
+    pub(crate) text: Vec<u8>,
+    /// The values, and the indices in `text` where they stand.
+    pub(crate) values: Vec<(usize, Placeholder)>,
+    pub(crate) hint: String,
+    /// The error if the text is not accepted.
+    pub(crate) refusal: Error,
+}
+
+impl ShellText {
+    pub(crate) fn check(&self, placeholder: &'static [u8], alphabet: Alphabet) -> ValueCheck {
+        ValueCheck { placeholder, alphabet, program: self.shell.clone(), hint: self.hint.clone() }
+    }
+}
+
+/// Checks the words of a command for placeholders in program texts. `windows`: the shell is cmd or
+/// PowerShell, and `cmd` is a shell.
+pub(crate) fn check_programs(words: &[Word], trust: Trust, windows: bool) -> Result<ProgramText, Error> {
+    let trusted = trust == Trust::Everything;
     let mut program_text = ProgramText::default();
     let Some(first) = words.first() else {
         return Ok(program_text);
@@ -56,13 +90,16 @@ pub(crate) fn check_programs(words: &[Word], trusted: bool, windows: bool) -> Re
             }
             first_is_known |= at == 0;
             let program = String::from_utf8_lossy(name(word));
-            for &i in &code_words(rule.code, rest) {
+            let code = code_words(rule.code, rest);
+            for &i in &code {
                 program_text.has_expansion |= rest[i].has_expansion;
                 program_text.variables.extend_from_slice(&rest[i].variables);
-                if let Some(placeholder) = rest[i].placeholder
-                    && !trusted
+                let Some(placeholder) = rest[i].placeholder.filter(|_| !trusted) else { continue };
+                let refusal = as_code(placeholder, &program, rule.hint, rest[i].is_single_value());
+                if trust != Trust::PlainValues
+                    || !accepts_plain_values(rule, &program, rest, &code, i, &refusal, &mut program_text)
                 {
-                    return Err(as_code(placeholder, &program, rule.hint, rest[i].is_single_value()));
+                    return Err(refusal);
                 }
             }
             if let Some(process) = rest.iter().find(|word| word.nested && word.text == PROCESS)
@@ -79,6 +116,62 @@ pub(crate) fn check_programs(words: &[Word], trusted: bool, windows: bool) -> Re
         check_wrapped(words)?;
     }
     Ok(program_text)
+}
+
+/// Returns whether the program text at the index `at` of `words` may contain values that each job checks,
+/// and records the checks. `code` are the indices of all words that are program text.
+fn accepts_plain_values(
+    rule: &ProgramRule,
+    program: &str,
+    words: &[Word],
+    code: &[usize],
+    at: usize,
+    refusal: &Error,
+    found: &mut ProgramText,
+) -> bool {
+    let Some(language) = rule.language else { return false };
+    let word = &words[at];
+    let is_changed = word.has_expansion
+        || word.nested
+        || word.special
+        || word.braces
+        || word.one_of_several
+        || word.is_option()
+        || word.values.first().map(|(index, _)| *index) != word.first_expansion;
+    // The texts of several options are one program, except in sed and SQL.
+    let is_part = code.len() > 1 && !matches!(language, Language::Sed | Language::Sql | Language::Shell);
+    if is_changed || is_part {
+        return false;
+    }
+    let hint = hint_for(rule.hint, program);
+    if language == Language::Shell {
+        // The text follows the last option.
+        if code.iter().any(|other| *other > at) {
+            return false;
+        }
+        found.shell_texts.push(ShellText {
+            shell: program.to_owned(),
+            text: word.text.clone(),
+            values: word.values.clone(),
+            hint,
+            refusal: refusal.clone(),
+        });
+        return true;
+    }
+    let mut text = word.text.clone();
+    for (index, _) in word.values.iter().rev() {
+        text.insert(*index, VALUE);
+    }
+    let Some(alphabets) = program_text::alphabets(language, &text) else { return false };
+    for ((_, placeholder), alphabet) in word.values.iter().zip(alphabets) {
+        found.checks.push(ValueCheck {
+            placeholder: placeholder.text(),
+            alphabet,
+            program: program.to_owned(),
+            hint: hint.clone(),
+        });
+    }
+    true
 }
 
 /// Refuses a here-string that a shell or an interpreter reads as its program: `bash <<< {}`.
@@ -313,13 +406,17 @@ pub(crate) fn name(word: &Word) -> &[u8] {
     base.strip_suffix(b".exe").unwrap_or(base)
 }
 
+fn hint_for(hint: &str, program: &str) -> String {
+    hint.replace("% ", &format!("{program} "))
+}
+
 fn as_code(placeholder: Placeholder, program: &str, hint: &str, whole: bool) -> Error {
     let part = if whole { "is" } else { "is part of" };
     let hint = match hint {
         SHELL if whole => {
             format!("to run values as programs on purpose, pipe them: `printf '%s\\n' {{}} | {program}`")
         }
-        hint => hint.replace("% ", &format!("{program} ")),
+        hint => hint_for(hint, program),
     };
     Error::refused(format!(
         "`{placeholder}` {part} the program text of `{program}`, which runs it as code: {hint}"

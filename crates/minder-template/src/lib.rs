@@ -44,6 +44,16 @@
 //! **Refused as a courtesy**: arguments that a known program evaluates (`programs`,
 //! `eval_commands`). Such a list is never complete.
 //!
+//! **Checked for each job, with [`Options::plain_values_in_program_texts`]**: values in the program texts
+//! of awk, sed, perl, python, ruby, node, SQL clients, `sh -c` and in a format of `printf`
+//! (`program_text`, `posix::shell_text`). Promised is that such a value remains the part of that program
+//! that it is in the template: text in a string or a pattern, a number, a name of a variable, a word of a
+//! command. It consists of letters, digits and `_.,:/@%+=-`, without those that could end the string or
+//! pattern, or that the language expands there. Outside of strings it is a number, in awk and SQL also a
+//! name that the language does not use itself. A text of `sh -c` is scanned as a line. A text that is not
+//! followed is refused, and so is one with words that run text, such as `system` or `eval`: what a program
+//! does with its own strings is not seen, so this second part is a courtesy.
+//!
 //! **Out of reach**: the next section lists what cannot be seen.
 //!
 //! **Checked for each job**: a value in arithmetic (`posix::arithmetic`, `[[ {} -gt 3 ]]`,
@@ -106,6 +116,7 @@ mod kinds;
 mod options;
 mod placeholder;
 mod posix;
+mod program_text;
 mod programs;
 mod shell;
 mod size;

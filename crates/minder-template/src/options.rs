@@ -26,6 +26,9 @@ pub struct Options {
     pub missing_is_omitted: bool,
     /// A template without placeholders gets the value as its last argument.
     pub append: bool,
+    /// Values may stand in the program texts of some languages, such as awk and sed, if they are plain
+    /// there: each job checks its values. Otherwise such a template is refused.
+    pub plain_values_in_program_texts: bool,
     /// The rules that values must satisfy.
     pub value_rules: ValueRules,
 }
@@ -61,6 +64,7 @@ impl Default for Options {
             missing_is_empty: false,
             missing_is_omitted: false,
             append: true,
+            plain_values_in_program_texts: false,
             value_rules: ValueRules::default(),
         }
     }

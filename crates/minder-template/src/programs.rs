@@ -6,6 +6,8 @@
 //! (`git rebase`). In a hint, `%` is the program. The rules come from the manuals of the programs.
 //! The list can never be complete: `minder help values` explains that, and `--only`.
 
+use crate::program_text::Language;
+
 /// The arguments of a program that are program text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ProgramTextRule {
@@ -30,10 +32,18 @@ pub(crate) struct ProgramRule {
     pub(crate) names: &'static [&'static str],
     pub(crate) code: ProgramTextRule,
     pub(crate) hint: &'static str,
+    /// The language of the program text, if that is one whose texts are understood.
+    pub(crate) language: Option<Language>,
+}
+
+impl ProgramRule {
+    const fn in_language(self, language: Language) -> ProgramRule {
+        ProgramRule { language: Some(language), ..self }
+    }
 }
 
 const fn rule(names: &'static [&'static str], code: ProgramTextRule, hint: &'static str) -> ProgramRule {
-    ProgramRule { names, code, hint }
+    ProgramRule { names, code, hint, language: None }
 }
 
 const fn option(letters: &'static [u8], takes: &'static [u8]) -> ProgramTextRule {
@@ -66,7 +76,8 @@ pub(crate) const PROGRAMS: &[ProgramRule] = &[
         ],
         ProgramTextRule::Shell,
         SHELL,
-    ),
+    )
+    .in_language(Language::Shell),
     rule(&["csh", "tcsh", "rc", "es", "elvish", "nu", "xonsh"], ProgramTextRule::Shell, ENVIRONMENT),
     rule(&["fish"], ProgramTextRule::Shell, "write `fish -c '… $argv[1] …' -- {}`"),
     rule(
@@ -83,17 +94,20 @@ pub(crate) const PROGRAMS: &[ProgramRule] = &[
         &["python*", "pypy*", "ipython*", "bpython", "sage"],
         option(b"c", b"mWXQ"),
         "write `% -c '… sys.argv[1] …' {}`",
-    ),
-    rule(&["perl*"], option(b"eE", b"I"), "write `perl -e '… $ARGV[0] …' -- {}`"),
+    )
+    .in_language(Language::Python),
+    rule(&["perl*"], option(b"eE", b"I"), "write `perl -e '… $ARGV[0] …' -- {}`").in_language(Language::Perl),
     rule(&["raku"], option(b"e", b"I"), "write `raku -e '… @*ARGS[0] …' {}`"),
-    rule(&["ruby*", "jruby", "truffleruby"], option(b"e", b"IrCEW"), "write `ruby -e '… ARGV[0] …' -- {}`"),
+    rule(&["ruby*", "jruby", "truffleruby"], option(b"e", b"IrCEW"), "write `ruby -e '… ARGV[0] …' -- {}`")
+        .in_language(Language::Ruby),
     rule(&["php*"], option(b"rRBE", b"cdztSf"), "write `php -r '… $argv[1] …' -- {}`"),
     rule(&["lua*", "luajit*", "texlua"], option(b"e", b"l"), ENVIRONMENT),
     rule(
         &["node*", "nodejs", "bun", "tsx", "ts-node"],
         ProgramTextRule::Option { letters: b"ep", long: &["eval", "print"], takes: b"rC", anywhere: false },
         "write `node -e '… process.argv[1] …' -- {}`",
-    ),
+    )
+    .in_language(Language::Node),
     rule(&["deno eval", "deno repl"], ProgramTextRule::All, ENVIRONMENT),
     rule(
         &["R", "Rscript", "julia", "elixir", "groovy", "ghc", "scala", "swift"],
@@ -114,11 +128,11 @@ pub(crate) const PROGRAMS: &[ProgramRule] = &[
     rule(&["vi", "vim", "nvim", "ex", "view", "gvim"], anywhere(b"c", &["cmd"]), ENVIRONMENT),
     rule(&["vi", "vim", "nvim", "ex", "view", "gvim"], ProgramTextRule::Starts(&["+"]), ENVIRONMENT),
     rule(&["gdb", "lldb"], anywhere(b"o", &["ex", "eval-command", "iex", "one-line"]), ENVIRONMENT),
-    rule(&["psql"], anywhere(b"c", &["command"]), SQL),
-    rule(&["mysql", "mariadb"], anywhere(b"e", &["execute"]), CHECK),
-    rule(&["duckdb"], anywhere(b"c", &["cmd"]), CHECK),
+    rule(&["psql"], anywhere(b"c", &["command"]), SQL).in_language(Language::Sql),
+    rule(&["mysql", "mariadb"], anywhere(b"e", &["execute"]), CHECK).in_language(Language::Sql),
+    rule(&["duckdb"], anywhere(b"c", &["cmd"]), CHECK).in_language(Language::Sql),
     // `.param set` evaluates its value.
-    rule(&["sqlite3"], ProgramTextRule::Remote { takes: b"" }, CHECK),
+    rule(&["sqlite3"], ProgramTextRule::Remote { takes: b"" }, CHECK).in_language(Language::Sql),
     rule(&["mongosh", "mongo"], anywhere(b"", &["eval"]), ENVIRONMENT),
     rule(
         &["su", "runuser"],
@@ -245,8 +259,9 @@ pub(crate) const PROGRAMS: &[ProgramRule] = &[
         &["awk", "gawk", "mawk", "nawk", "original-awk", "goawk", "frawk"],
         ProgramTextRule::Operand { takes: b"Fv" },
         AWK,
-    ),
-    rule(&["sed", "gsed", "ssed"], ProgramTextRule::Operand { takes: b"l" }, SED),
+    )
+    .in_language(Language::Awk),
+    rule(&["sed", "gsed", "ssed"], ProgramTextRule::Operand { takes: b"l" }, SED).in_language(Language::Sed),
     rule(&["m4"], ProgramTextRule::Starts(&["-D", "--define"]), CHECK),
     rule(&["hyperfine", "concurrently", "at", "batch"], ProgramTextRule::All, ENVIRONMENT),
     rule(&["watch"], ProgramTextRule::All, CHECK),

@@ -9,6 +9,7 @@ mod cmd;
 mod numbers;
 mod plus;
 mod powershell;
+mod program_texts;
 mod several;
 
 /// Options with a POSIX shell, since the default shell may be another one.

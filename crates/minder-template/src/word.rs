@@ -22,6 +22,8 @@ pub(crate) struct Word {
     pub(crate) has_expansion: bool,
     /// The number of placeholders in the word, without nested ones.
     pub(crate) placeholder_count: usize,
+    /// These placeholders, and the indices in `text` where they stand.
+    pub(crate) values: Vec<(usize, Placeholder)>,
     /// An expansion at the top level gives one word for each element: `"$@"`, `"${v[@]}"`.
     pub(crate) array_elements: bool,
     /// A placeholder in the word, not a nested one, stands for each argument.
@@ -52,6 +54,7 @@ impl Word {
         }
         self.first_expansion.get_or_insert(self.text.len());
         self.placeholder_count += 1;
+        self.values.push((self.text.len(), placeholder));
         self.repeats |= placeholder.repeats();
     }
 

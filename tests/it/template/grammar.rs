@@ -28,6 +28,7 @@ use shells::Subject;
 use values::Values;
 
 mod draw;
+mod program_texts;
 mod sandbox;
 mod shells;
 mod shown;

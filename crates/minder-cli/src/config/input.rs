@@ -81,6 +81,7 @@ pub(super) fn options(
         form: if parallel { Form::Line } else { Form::Auto },
         repeat: if context { Repeat::Context } else { Repeat::Joined },
         quote: *quote,
+        plain_values_in_program_texts: parallel,
         missing_is_omitted: parallel,
         missing_is_empty: parallel
             || flags.arity.max_replace_args.is_some()

@@ -8,7 +8,7 @@ use crate::posix::names::{is_name, mentions};
 use crate::posix::scanner::{Forbidden, ListEnd, Scanner};
 use crate::posix::simple_command::CommandContext;
 use crate::posix::variables::Use;
-use crate::posix::{simple_command, variables};
+use crate::posix::{shell_text, simple_command, variables};
 use crate::word::{Word, only_word};
 
 impl Scanner<'_> {
@@ -193,7 +193,9 @@ impl Scanner<'_> {
         }
         let kinds = self.rules.kinds;
         let trusted = self.rules.trusted;
-        let context = CommandContext { kinds, in_function: self.functions > 0, trusted, depth: 0 };
+        let accepts_plain_values = self.rules.accepts_plain_values;
+        let in_function = self.functions > 0;
+        let context = CommandContext { kinds, in_function, trusted, accepts_plain_values, depth: 0 };
         let found = simple_command::check(words, context, &mut self.flow)?;
         let sourced = matches!(words[0].text.as_slice(), b"." | b"source")
             && words.get(1).is_some_and(|file| file.text.starts_with(b"/dev/"));
@@ -205,6 +207,10 @@ impl Scanner<'_> {
         }
         self.input_variables.extend(found.input_variables);
         self.command_names.extend(found.command_name);
+        self.checks.extend(found.checks);
+        for text in &found.shell_texts {
+            self.checks.extend(shell_text::check(text, &self.rules.placeholders)?);
+        }
         for input in inputs {
             let input = if trusted { Word { placeholder: None, ..input.clone() } } else { input.clone() };
             let program_text = eval_commands::check_input(words, &input)?;

@@ -16,6 +16,7 @@ use crate::placeholder::site::{PlaceholderSite, Quote};
 use crate::posix::builtins;
 use crate::posix::scan::{ScannedLine, scan};
 use crate::posix::scanner::ScanRules;
+use crate::program_text::ValueCheck;
 use crate::shell::Shell;
 use crate::size::{CommandLength, Size};
 use crate::template_line::{LineFragment, TemplateLine};
@@ -68,6 +69,7 @@ impl Line {
         let mut rules = ScanRules {
             kinds: shell.kinds.unwrap_or(ALL),
             trusted: options.value_rules.trusts_values(),
+            accepts_plain_values: options.plain_values_in_program_texts,
             repeat: options.repeat,
             omits_missing: false,
             placeholders: Arc::new(options.placeholders.clone()),
@@ -82,6 +84,8 @@ impl Line {
             text.splice(at..at, value);
             scanned = scan_with_numbers(&text, &mut rules)?;
         }
+        let checks = CheckCache::default();
+        checks.of(1, |_| Ok(scanned.checks.into()))?;
         let mut line = Line {
             head: shell.head(),
             shell: shell.program.clone(),
@@ -90,7 +94,7 @@ impl Line {
             rules,
             omits_missing,
             lenient: options.missing_is_empty,
-            checks: CheckCache::default(),
+            checks,
             one: Arc::default(),
             others: Arc::default(),
         };
@@ -105,13 +109,13 @@ impl Line {
     pub(crate) fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
         let count = job.columns.len();
         let omits = self.omits_words(count);
-        if omits {
+        let scan = |rules: &ScanRules, count| Ok(scan(&self.template.text, rules, count)?.checks.into());
+        let checks = if omits {
             // The words after one that disappears move: the next may become program text.
-            let rules = ScanRules { omits_missing: true, ..self.rules.clone() };
-            scan(&self.template.text, &rules, count)?;
+            scan(&ScanRules { omits_missing: true, ..self.rules.clone() }, count)?
         } else {
-            self.checks.of(count, |count| scan(&self.template.text, &self.rules, count).map(drop))?;
-        }
+            self.checks.of(count, |count| scan(&self.rules, count))?
+        };
         let rendered = if count == 1 && !omits { Arc::clone(&self.one) } else { self.rendered(count) };
         self.check_command_names(job)?;
         let mut argv = Vec::with_capacity(self.head.len() + 2 + rendered.parameters.len());
@@ -121,6 +125,8 @@ impl Line {
             let mut value = OsString::new();
             placeholder.push(job, *nth, self.lenient, &mut value)?;
             placeholder.check_number(&value)?;
+            let applies = |check: &&ValueCheck| check.placeholder == placeholder.text();
+            checks.iter().filter(applies).try_for_each(|check| check.check(&value))?;
             self.check_text(&value)?;
             argv.push(value);
         }

@@ -11,5 +11,6 @@ pub(crate) mod names;
 pub(crate) mod redirection;
 pub(crate) mod scan;
 pub(crate) mod scanner;
+pub(crate) mod shell_text;
 pub(crate) mod simple_command;
 pub(crate) mod variables;

@@ -11,6 +11,7 @@ use crate::placeholder::expression::Placeholder;
 use crate::placeholder::site::PlaceholderSite;
 use crate::posix::scanner::{ScanRules, Scanner};
 use crate::posix::variables;
+use crate::program_text::ValueCheck;
 
 /// What a scan finds in a line.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct ScannedLine {
     pub(crate) tail: Option<usize>,
     /// The placeholders that are the name of a command.
     pub(crate) command_names: Vec<Placeholder>,
+    /// The checks of values in program texts.
+    pub(crate) checks: Vec<ValueCheck>,
 }
 
 /// Scans a whole line for a job with `count` arguments.
@@ -37,8 +40,8 @@ pub(crate) fn scan(source: &[u8], rules: &ScanRules, count: usize) -> Result<Sca
         )));
     }
     scanner.check_whole_line()?;
-    let Scanner { sites, spans, tail, command_names, .. } = scanner;
-    Ok(ScannedLine { sites, spans, tail, command_names })
+    let Scanner { sites, spans, tail, command_names, checks, .. } = scanner;
+    Ok(ScannedLine { sites, spans, tail, command_names, checks })
 }
 
 impl Scanner<'_> {

@@ -15,6 +15,7 @@ use crate::placeholder::expression::Placeholder;
 use crate::placeholder::set::PlaceholderSet;
 use crate::placeholder::site::{PlaceholderSite, Quote};
 use crate::posix::flow::Flow;
+use crate::program_text::ValueCheck;
 use crate::shell::NESTING_MAX;
 
 /// How a line is scanned.
@@ -24,6 +25,8 @@ pub(crate) struct ScanRules {
     pub(crate) kinds: ShellSet,
     /// The user vouches for the values with `--only`: they may stand where they are code.
     pub(crate) trusted: bool,
+    /// Values that each job checks may stand in program texts that are understood.
+    pub(crate) accepts_plain_values: bool,
     pub(crate) repeat: Repeat,
     /// Words of placeholders for missing columns disappear.
     pub(crate) omits_missing: bool,
@@ -95,6 +98,8 @@ pub(crate) struct Scanner<'a> {
     pub(crate) expanded: Vec<Vec<u8>>,
     /// The placeholders that are the name of a command.
     pub(crate) command_names: Vec<Placeholder>,
+    /// The checks of values in program texts.
+    pub(crate) checks: Vec<ValueCheck>,
     /// The next command runs whatever the exit status of the previous one.
     pub(crate) runs_always: bool,
     /// The number of sites that are targets of redirections.
@@ -125,6 +130,7 @@ impl<'a> Scanner<'a> {
             input_variables: Vec::new(),
             expanded: Vec::new(),
             command_names: Vec::new(),
+            checks: Vec::new(),
             runs_always: true,
             redirected_sites: 0,
             rules,
@@ -148,6 +154,7 @@ impl<'a> Scanner<'a> {
         self.flow = scanner.flow;
         self.input_variables.append(&mut scanner.input_variables);
         self.expanded.append(&mut scanner.expanded);
+        self.checks.append(&mut scanner.checks);
         Ok(())
     }
 

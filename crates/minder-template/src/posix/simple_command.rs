@@ -1,13 +1,14 @@
 //! The rules for simple commands: which arguments of a builtin may contain a value.
 
 use crate::error::Error;
-use crate::eval_commands;
+use crate::eval_commands::{self, ShellText, Trust};
 use crate::kinds::{BASH, BUSYBOX, DASH, KORN, ShellSet, ZSH};
 use crate::placeholder::expression::Placeholder;
 use crate::posix::builtins::{OTHERS, RULED, can_evaluate, is_prefix};
 use crate::posix::flow::{Flow, PARAMETERS};
 use crate::posix::names::{is_name, mentions};
 use crate::posix::variables::{Use, assigned};
+use crate::program_text::{Alphabet, ValueCheck};
 use crate::word::Word;
 use crate::word_list::lists;
 
@@ -19,6 +20,8 @@ pub(crate) struct CommandContext {
     pub(crate) in_function: bool,
     /// The user vouches for the values: they may stand anywhere.
     pub(crate) trusted: bool,
+    /// Values that each job checks may stand in program texts that are understood.
+    pub(crate) accepts_plain_values: bool,
     /// The number of expansions in the name of the command that were replaced by an alternative.
     pub(crate) depth: usize,
 }
@@ -35,6 +38,10 @@ pub(crate) struct CommandEffects {
     pub(crate) command_name: Option<Placeholder>,
     /// Text of the line that the command runs as commands.
     pub(crate) code: Option<Vec<u8>>,
+    /// The checks of values in program texts.
+    pub(crate) checks: Vec<ValueCheck>,
+    /// The program texts of shells that contain values.
+    pub(crate) shell_texts: Vec<ShellText>,
 }
 
 /// Checks one simple command of a shell line.
@@ -44,8 +51,15 @@ pub(crate) fn check(
     flow: &mut Flow,
 ) -> Result<CommandEffects, Error> {
     let mut found = CommandEffects::default();
-    let program_text = eval_commands::check_programs(words, context.trusted, false)?;
+    let trust = match context {
+        CommandContext { trusted: true, .. } => Trust::Everything,
+        CommandContext { accepts_plain_values: true, .. } => Trust::PlainValues,
+        _ => Trust::Nothing,
+    };
+    let program_text = eval_commands::check_programs(words, trust, false)?;
     flow.evaluate(&program_text.variables);
+    found.checks = program_text.checks;
+    found.shell_texts = program_text.shell_texts;
     let Some(at) = command_word(words, context)? else {
         return Ok(found);
     };
@@ -69,7 +83,11 @@ pub(crate) fn check(
     let name = String::from_utf8_lossy(&first.text).into_owned();
     refuse_line_changes(&name, rest, context)?;
     if let Some(placeholder) = placeholder {
-        check_values(&name, rest, placeholder, context)?;
+        let checked = check_values(&name, rest, placeholder, context);
+        match checked.is_err().then(|| plain_format(&name, rest, context)).flatten() {
+            Some(checks) => found.checks.extend(checks),
+            None => checked?,
+        }
     }
     // A variable may hold the value of a placeholder. Where a placeholder would be refused, these
     // variables are recorded as evaluated.
@@ -226,6 +244,8 @@ fn check_alternatives(
             found.input_variables.get_or_insert_default().extend(variables);
         }
         found.command_name = found.command_name.or(other.command_name);
+        found.checks.extend(other.checks);
+        found.shell_texts.extend(other.shell_texts);
         if let Some(code) = other.code {
             let all = found.code.get_or_insert_default();
             all.push(b'\n');
@@ -555,6 +575,52 @@ fn check_printf(rest: &[Word], placeholder: Placeholder, korn: bool) -> Result<(
         )));
     }
     Ok(())
+}
+
+/// Returns the checks of values in the format of `printf`, if they only have to be plain text there.
+fn plain_format(name: &str, rest: &[Word], context: CommandContext) -> Option<Vec<ValueCheck>> {
+    let at = rest.iter().position(|word| word.text != b"--" || word.first_expansion.is_some())?;
+    let format = &rest[at];
+    let is_changed = format.has_expansion || format.nested || format.special || format.one_of_several;
+    let is_value = |word: &Word| word.values.first().map(|(index, _)| *index) == word.first_expansion;
+    if name != "printf" || !context.accepts_plain_values || at > 1 || is_changed || !is_value(format) {
+        return None;
+    }
+    // The words with a letter in place of each value in the format.
+    let mut words = rest.to_vec();
+    let mut text = format.text.clone();
+    for (index, _) in format.values.iter().rev() {
+        if is_in_conversion(&format.text, *index) {
+            return None;
+        }
+        text.insert(*index, b'x');
+    }
+    words[at] = Word { text, ..Word::default() };
+    let other = words.iter().find_map(|word| word.placeholder);
+    if let Some(placeholder) = other {
+        check_printf(&words, placeholder, context.kinds.meets(KORN)).ok()?;
+    }
+    let check = |&(index, placeholder): &(usize, Placeholder)| {
+        let excluded = vec![b'%'];
+        ValueCheck {
+            placeholder: placeholder.text(),
+            alphabet: match index {
+                0 => Alphabet::Operand { excluded },
+                _ => Alphabet::Text { excluded },
+            },
+            program: name.to_owned(),
+            hint: "write `printf '%s\\n' {}`".to_owned(),
+        }
+    };
+    Some(format.values.iter().map(check).collect())
+}
+
+/// Returns whether a value at `index` of a format would be a part of a conversion, or of an escape.
+fn is_in_conversion(format: &[u8], index: usize) -> bool {
+    let before = &format[..index];
+    let length = before.iter().rev().take_while(|byte| b"-+ #.*'0123456789".contains(byte)).count();
+    let percents = before[..index - length].iter().rev().take_while(|byte| **byte == b'%').count();
+    percents % 2 == 1 || before.ends_with(b"\\")
 }
 
 fn check_test(rest: &[Word], placeholder: Placeholder, kinds: ShellSet) -> Result<(), Error> {

@@ -24,7 +24,7 @@ use std::ffi::OsString;
 use std::ops::Range;
 
 use crate::error::Error;
-use crate::eval_commands;
+use crate::eval_commands::{self, Trust};
 use crate::options::Repeat;
 use crate::placeholder::expression::Placeholder;
 use crate::placeholder::set::PlaceholderSet;
@@ -573,7 +573,7 @@ impl<'a> Scanner<'a> {
             }
             return Ok(());
         }
-        self.rereads |= eval_commands::check_programs(&slashed(words), false, true)?.has_expansion;
+        self.rereads |= eval_commands::check_programs(&slashed(words), Trust::Nothing, true)?.has_expansion;
         Ok(())
     }
 

@@ -91,10 +91,13 @@ impl Line {
     }
 
     pub(crate) fn invocation(&self, job: &Job<'_>) -> Result<Invocation, Error> {
-        let check = |count| {
-            scan(self.shell.dialect, &self.template.text, &self.placeholders, self.repeat, count).map(drop)
-        };
-        self.checks.of(job.columns.len(), check)?;
+        // The scan for one argument was made when the line was parsed.
+        let scan =
+            |count| scan(self.shell.dialect, &self.template.text, &self.placeholders, self.repeat, count);
+        self.checks.of(job.columns.len(), |count| match count {
+            1 => Ok(Arc::default()),
+            _ => scan(count).map(|_| Arc::default()),
+        })?;
         let mut fragments = self.fragments(job)?;
         if self.shell.dialect == Dialect::Cmd {
             double_backslashes(&mut fragments);

@@ -12,7 +12,7 @@
 //! text.
 
 use crate::error::Error;
-use crate::eval_commands;
+use crate::eval_commands::{self, Trust};
 use crate::options::Repeat;
 use crate::placeholder::expression::Placeholder;
 use crate::placeholder::set::PlaceholderSet;
@@ -380,7 +380,7 @@ impl<'a> Scanner<'a> {
             for byte in first.text.iter_mut().filter(|byte| **byte == b'\\') {
                 *byte = b'/';
             }
-            eval_commands::check_programs(&words, false, true)?;
+            eval_commands::check_programs(&words, Trust::Nothing, true)?;
         }
         Ok(())
     }

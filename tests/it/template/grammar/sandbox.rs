@@ -44,8 +44,16 @@ impl Ground {
         ground
     }
 
-    fn programs(&self) -> PathBuf {
+    pub(super) fn programs(&self) -> PathBuf {
         self.root.path().join("bin")
+    }
+
+    /// Creates a file that every worker can read.
+    pub(super) fn add_file(&self, name: &str, text: &str, mode: u32) -> PathBuf {
+        let path = self.root.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        path
     }
 
     /// Returns a link to a shell with the name `sh`.
