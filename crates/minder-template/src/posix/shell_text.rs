@@ -32,6 +32,11 @@ pub(crate) fn check(text: &ShellText, placeholders: &Arc<PlaceholderSet>) -> Res
 
 fn alphabets(text: &ShellText, placeholders: &Arc<PlaceholderSet>) -> Option<Vec<Alphabet>> {
     let kinds = ShellSet::named(&base_name(text.shell.as_ref()))?;
+    let mut words = text.text.split(|byte| b" \t\n;&|(){}".contains(byte));
+    if words.any(|word| matches!(word, b"." | b"source")) {
+        // It runs a file that a value may name.
+        return None;
+    }
     let mut line = Vec::new();
     let mut starts = Vec::new();
     let mut from = 0;

@@ -97,6 +97,8 @@ sqlite3 db '{}'
 psql -c "copy t to program 'x{}'"
 sh -c '{} x'
 sh -c 'eval {}'
+sh -c '. {}; x'
+sh -c 'exec {}'
 sh -c 'x{}=1 y'
 sh -c 'echo $(({}))'
 sh -c 'echo {}>f'

@@ -43,6 +43,9 @@ const NAMES: &[(&str, &[&str])] = &[
     ("minder-template/posix/builtins.rs", &["SAFE", "RULED", "OTHERS"]),
     ("minder-template/posix/simple_command.rs", &["SHOPT"]),
     ("minder-template/programs.rs", &["WRAPPERS", "GATHERERS", "PLAIN"]),
+    ("minder-template/program_text/perl.rs", &["STEMS", "WORDS", "BEFORE_REGEXP"]),
+    ("minder-template/program_text/sql.rs", &["STEMS"]),
+    ("minder-template/program_text/syntax.rs", &["AWK", "PYTHON", "RUBY", "NODE"]),
     ("minder-template/posix/variables.rs", &["TEXT", "EVALUATED", "GRAMMAR", "FILLED"]),
 ];
 
