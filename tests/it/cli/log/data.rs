@@ -71,15 +71,23 @@ fn junit_has_a_case_for_each_job() {
     assert_eq!((text.matches(counts).count(), text.matches("<testcase ").count()), (2, 6), "{text}");
     assert_eq!(text.matches("<failure message=\"exit 3\"/>").count(), 6, "{text}");
     // Quotes and control characters are those that XML can write.
-    let quoted = "a &quot;b&quot;,&#10; c\u{fffd}[1m";
-    for part in [&format!(" name=\"2 {quoted}\" time=\""), &format!("<system-err>{quoted}</system-err>")] {
+    let quoted = "a &quot;b&quot;,&#10; c";
+    for part in [&format!(" name=\"{quoted}\" time=\""), &format!("<system-err>{quoted}</system-err>")] {
         assert!(text.contains(part.as_str()), "{part}: {text}");
     }
     assert_eq!(state.log("--junit --failed").exit_code(0).text(), text);
     assert_eq!(state.log("last --junit").exit_code(0).text(), text);
 
+    // The names do not depend on the order of the jobs.
+    let names = |text: &str| -> Vec<String> {
+        text.split("<testcase ").skip(1).map(|case| case.split('"').nth(3).unwrap().to_owned()).collect()
+    };
+    state.run("bbbb0001", "-j1 KID echo-args -- {} :::", &["b", "a", "b", "b (2)", "b"]).exit_code(0);
+    let text = state.log("bbbb0001 --junit").exit_code(0).text();
+    assert_eq!(names(&text), ["b", "a", "b (3)", "b (2)", "b (4)"]);
+
     state.run("bbbb0002", "-j1", &["no-such-program-anywhere{}", ":::", "x"]).exit_code(1);
-    let text = state.log("bbbb --junit").exit_code(0).text();
+    let text = state.log("bbbb0002 --junit").exit_code(0).text();
     assert!(text.contains(r#"tests="1" failures="0" errors="1""#), "{text}");
     assert!(text.contains("<error message=\"") && text.contains("not found in PATH"), "{text}");
 }
