@@ -324,8 +324,10 @@ pub struct Control {
     pub timer_slack: Option<Duration>,
     /// The working directory of jobs, with placeholders.
     pub directory: Option<Template>,
-    /// Environment variables for jobs.
+    /// Environment variables for all jobs.
     pub env: Vec<(OsString, OsString)>,
+    /// Environment variables whose text has placeholders.
+    pub env_of_job: Vec<(OsString, Template)>,
     /// The environment variable that holds a job's slot, from 0.
     pub slot_var: Option<OsString>,
     /// What jobs read on standard input, unless they read parts of the input.

@@ -451,3 +451,32 @@ fn exit_status_of_xargs_tells_kinds_of_failures_apart() {
     status("KID kill-self ::: 9", 125);
     run_to_end("run -j1 --quiet KID exit ::: 3 7").exit_code(2);
 }
+
+#[test]
+fn env_substitutes_placeholders() {
+    let out = run_to_end("run -j1 -k --env STAGE=<{}>{#} KID echo-env ::: a b").exit_code(0).text();
+    let stages: Vec<&str> = out.lines().filter(|line| line.contains("STAGE")).collect();
+    assert_eq!(stages, ["\"STAGE\"=\"<a>1\"", "\"STAGE\"=\"<b>2\""]);
+}
+
+#[cfg(unix)] // A script.
+#[test]
+fn program_is_found_in_the_path_of_env() {
+    let dir = temp_dir();
+    for (name, text) in [("one", "1"), ("two", "2")] {
+        std::fs::create_dir(dir.path().join(name)).expect("create directory");
+        let tool = dir.path().join(name).join("tool");
+        std::fs::write(&tool, format!("#!/bin/sh\necho {text}\n")).expect("write file");
+        std::fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .expect("change mode");
+    }
+    let at = path(dir.path());
+    assert_eq!(
+        run_to_end(&format!("run --env PATH={at}/none:{at}/two tool ::: x")).exit_code(0).text(),
+        "2\n"
+    );
+    let out = run_to_end(&format!("run -k --env PATH={at}/{{}} tool ::: one two")).exit_code(0);
+    assert_eq!(out.text(), "1\n2\n");
+    // `sh` is in the PATH of this process only.
+    run_to_end(&format!("run --env PATH={at} sh ::: x")).exit_code(255).stderr_contains("sh`");
+}

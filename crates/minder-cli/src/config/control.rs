@@ -21,6 +21,7 @@ const ENDLESS_RETRY_DELAY: Duration = Duration::from_secs(1);
 pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
     let control = &flags.control;
     let mut env = Vec::new();
+    let mut env_of_job = Vec::new();
     for variable in &control.env {
         let bytes = variable.as_encoded_bytes();
         if let Some(at) = bytes.iter().position(|byte| *byte == b'=') {
@@ -28,7 +29,13 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
                 bail!("--env `{}` has no name", variable.display());
             }
             let part = |bytes: &[u8]| minder_os::encoding::os_string_from_encoded(bytes.to_vec());
-            env.push((part(&bytes[..at]), part(&bytes[at + 1..])));
+            let (name, text) = (part(&bytes[..at]), part(&bytes[at + 1..]));
+            let template = Template::text(&text, options);
+            if !flags.parallel_env && template.has_placeholders() {
+                env_of_job.push((name, template));
+            } else {
+                env.push((name, text));
+            }
         }
     }
     if let Some(name) = &control.process_slot_var
@@ -75,6 +82,7 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
         timer_slack: control.timer_slack,
         directory: control.wd.as_ref().map(|dir| Template::text(dir, options)),
         env,
+        env_of_job,
         slot_var: control.process_slot_var.clone(),
         stdin: stdin(control.stdin.as_deref()),
         tty: control.tty,

@@ -112,6 +112,7 @@ pub(crate) struct ControlFlags {
 
     /// Set a variable for the jobs: NAME=VALUE.
     ///
+    /// VALUE may contain placeholders. The program of a job is searched for in a PATH that is set here.
     /// `NAME` without a value is accepted and has no effect: jobs inherit the whole environment.
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Environment of the jobs")]
     pub(crate) env: Vec<OsString>,

@@ -31,6 +31,7 @@ use crate::worker::job_values::job_values;
 use crate::worker::output::forward;
 use crate::worker::output::show_header;
 use crate::worker::running_job::RunningJob;
+use crate::worker::search_path;
 use crate::worker::start_cure::start_cure;
 use minder_template as template;
 
@@ -145,6 +146,7 @@ impl JobHandler for RunWorker<'_> {
                 return Err(self.fail_unstarted(attempt, task, &name, &error.to_string()));
             }
         };
+        search_path::find_program(&config.control, &values, &mut invocation.argv);
         // `configure` may replace the command, so they are set afterwards.
         let variables = std::mem::take(&mut invocation.variables);
         let mut command = spawn_command(invocation);

@@ -11,6 +11,7 @@ mod output;
 mod prepare;
 pub(crate) mod running_job;
 mod running_jobs;
+mod search_path;
 mod start_cure;
 mod state;
 

@@ -211,6 +211,10 @@ impl RunWorker<'_> {
             let [mut job, mut slot] = [itoa::Buffer::new(); 2];
             command.env("MINDER_JOB", job.format(task.number)).env("MINDER_SLOT", slot.format(values.slot));
         }
+        for (name, text) in &control.env_of_job {
+            let args = text.argv(values).map_err(|error| error.to_string())?;
+            command.env(name, args.into_iter().next().unwrap_or_default());
+        }
         if let Some(dir) = &control.directory {
             let args = dir.argv(values).map_err(|error| error.to_string())?;
             let mut path = PathBuf::from(args.into_iter().next().unwrap_or_default());
