@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use anyhow::{Result, bail};
+use regex::Regex;
 
 use super::text_placeholders::Hint;
 use crate::flags::RunFlags;
@@ -55,6 +56,25 @@ pub(super) fn delimiter_like_regexp(flags: &RunFlags) -> Option<Hint> {
     })
 }
 
+/// Returns a hint about a regular expression of `--colsep` that matches the empty text or any character, and
+/// so divides a line everywhere.
+pub(super) fn colsep_of_any_text(flags: &RunFlags) -> Option<Hint> {
+    let text = flags.input.colsep.as_deref().filter(|text| !flags.input.csv && !text.is_empty())?;
+    let whole = Regex::new(&format!(r"\A(?:{text})\z")).ok()?;
+    let what = if Regex::new(text).ok()?.is_match("") {
+        "is a regular expression that matches the empty text"
+    } else if ["a", "0", ",", " ", "~"].iter().all(|one| whole.is_match(one)) {
+        "is a regular expression that matches any character"
+    } else {
+        return None;
+    };
+    let meant = match text.strip_suffix('*') {
+        Some(repeated) if !repeated.is_empty() => format!("{repeated}+"),
+        _ => regex::escape(text),
+    };
+    Some(Hint { text: format!("--colsep {text}"), what, cure: format!("did you mean `--colsep '{meant}'`?") })
+}
+
 /// Returns a hint about `minder run help`, which reads standard input.
 pub(super) fn help_as_command(words: &[OsString], reads_stdin: bool) -> Option<Hint> {
     (reads_stdin && matches!(words, [word] if word == "help")).then(|| Hint {
@@ -81,6 +101,32 @@ mod tests {
             assert!(check(flag, word).is_ok(), "{flag} {word}");
         }
         assert!(check_flag_before_number(&[], &["4".into()]).is_ok());
+    }
+
+    #[test]
+    fn colsep_that_matches_anything_has_a_hint() {
+        let hint = |colsep: &str| {
+            let args = ["minder", "run", "--colsep", colsep, "echo"];
+            let Verb::Run(flags) = Flags::try_parse_from(args).expect("parse flags").verb else {
+                panic!("another subcommand");
+            };
+            colsep_of_any_text(&flags).map(|hint| hint.cure)
+        };
+        for (colsep, meant) in [
+            ("|", r"\|"),
+            (".", r"\."),
+            ("$", r"\$"),
+            ("^", r"\^"),
+            (" *", " +"),
+            (r"\s*", r"\s+"),
+            ("*", ""),
+        ] {
+            let expected = (!meant.is_empty()).then(|| format!("did you mean `--colsep '{meant}'`?"));
+            assert_eq!(hint(colsep), expected, "{colsep}");
+        }
+        for colsep in [",", r"\|", r"\t", " +", "[,;]", "a|b"] {
+            assert_eq!(hint(colsep), None, "{colsep}");
+        }
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) use self::job_reports::JobReports;
 pub(crate) use self::output_files::template_flag;
 use self::seed::new_seed;
 pub(crate) use self::splitter::check_same_blocks;
-use self::text_placeholders::{Hint, foreign_variable, text_placeholder};
+use self::text_placeholders::{Hint, check_column_names, foreign_variable, text_placeholder};
 use crate::flags::{
     Color, DisplayFlags, ExitStatusFlag, Leak, OutputFlags, OutputTimeFlag, RecordFlags, RunFlags,
     StatusLevel,
@@ -135,6 +135,7 @@ impl Parsed {
             .or_else(|| foreign_variable(words))
             .or_else(|| mistakes::exit_without_effect(flags))
             .or_else(|| mistakes::delimiter_like_regexp(flags))
+            .or_else(|| mistakes::colsep_of_any_text(flags))
             .or_else(|| mistakes::help_as_command(words, self.command_line.stdin))
     }
 
@@ -159,6 +160,11 @@ pub(crate) fn build(
     cwd: PathBuf,
 ) -> Result<(RunConfig, Display)> {
     let Parsed { command_line, slots, order, runs_arguments, pipe, typed, mode, compat } = parsed;
+    if compat == CompatMode::Own && mode.is_none() {
+        let texts = command_line.words.iter().chain(&flags.output.tagstring).chain(&flags.output.results);
+        let texts = texts.chain(&flags.control.wd).chain(&flags.control.env);
+        check_column_names(texts, &flags, options, names)?;
+    }
     let template = template(runs_arguments, &command_line.words, options)?;
     let tagstring = flags.output.tagstring.as_ref().map(|text| Template::text(text, options));
     if let Some(columns) = input::max_columns(&flags, compat, command_line.width) {

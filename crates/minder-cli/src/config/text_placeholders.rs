@@ -4,6 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 
+use anyhow::{Result, bail};
 use minder_template::{Options, Template};
 
 use crate::flags::RunFlags;
@@ -68,6 +69,42 @@ pub(crate) fn text_placeholder(
     Some(Hint { text: text.to_owned(), what: "is passed on as text", cure })
 }
 
+/// Refuses a name in braces that no column has, where columns have names. `names` are the names of the
+/// columns.
+///
+/// # Errors
+/// The first such name, with the columns that there are.
+pub(super) fn check_column_names<'a>(
+    mut texts: impl Iterator<Item = &'a OsString>,
+    flags: &RunFlags,
+    options: &Options,
+    names: &[OsString],
+) -> Result<()> {
+    let find_unknown = |text: &'a OsString| {
+        let text = text.to_str()?;
+        in_braces(text, options).find(|(_, inner)| is_identifier(inner) && !AWK.contains(inner))
+    };
+    if names.is_empty() {
+        return Ok(());
+    }
+    let Some((text, inner)) = texts.find_map(find_unknown) else { return Ok(()) };
+    if let Some(meant) = nearest(inner, names.iter().filter_map(|name| name.to_str())) {
+        bail!("`{text}` names no column: did you mean `{{{meant}}}`?");
+    }
+    bail!("`{text}` names no column: {}{}", list(names), undivided(flags, names));
+}
+
+/// Returns what divides the only column, if its name looks like several.
+fn undivided(flags: &RunFlags, names: &[OsString]) -> &'static str {
+    let has = |byte| matches!(names, [name] if name.as_encoded_bytes().contains(&byte));
+    match (&flags.input.colsep, flags.input.csv) {
+        (_, false) if has(b',') => " (`--csv` divides at commas)",
+        (_, true) if has(b'\t') => " (`--colsep '\\t'` without `--csv` divides at tabs)",
+        (Some(_), false) if has(b'\t') => " (`--colsep '\\t'` divides at tabs)",
+        _ => "",
+    }
+}
+
 fn find<'a>(
     word: &'a OsStr,
     flags: &RunFlags,
@@ -75,27 +112,39 @@ fn find<'a>(
     names: &[OsString],
 ) -> Option<(&'a str, String)> {
     let word = word.to_str()?;
-    word.match_indices('{').find_map(|(at, _)| {
-        // `${…}` is a variable of the shell, and `@{…}` a revision of Git.
-        if word[..at].ends_with(['$', '@', '\\']) {
-            return None;
-        }
-        let text = &word[at..];
-        if let Some(perl) = perl(text) {
-            let own = [("seq()", "`{#}` is the number of the job"), ("slot()", "`{%}` is its slot")];
-            let own = own.iter().find(|(call, _)| perl.contains(call)).map(|(_, own)| *own);
-            let own = own.unwrap_or("with --plus, {/old/new} replaces and {%.gz} removes a text");
-            let cure = format!("minder runs no Perl ({own})");
-            return Some((perl, cure));
-        }
-        let inner = text.get(1..text.find('}')?)?;
-        let text = &text[..inner.len() + 2];
-        let is_candidate = inner.len() <= INNER_MAX && !inner.contains('{');
-        if !is_candidate || is_placeholder(text, options) {
-            return None;
-        }
-        Some((text, cure(inner, flags, names)?))
+    let perl_in = |text: &'a str| {
+        let perl = perl(text)?;
+        let own = [("seq()", "`{#}` is the number of the job"), ("slot()", "`{%}` is its slot")];
+        let own = own.iter().find(|(call, _)| perl.contains(call)).map(|(_, own)| *own);
+        let own = own.unwrap_or("with --plus, {/old/new} replaces and {%.gz} removes a text");
+        Some((perl, format!("minder runs no Perl ({own})")))
+    };
+    opened(word).find_map(|text| {
+        perl_in(text).or_else(|| {
+            let (text, inner) = braces_at(text, options)?;
+            Some((text, cure(inner, flags, names)?))
+        })
     })
+}
+
+/// Returns the texts from each opening brace on. `${…}` is a variable of the shell, and `@{…}` a revision
+/// of Git.
+fn opened(word: &str) -> impl Iterator<Item = &str> {
+    let is_text = |(at, _): &(usize, &str)| !word[..*at].ends_with(['$', '@', '\\']);
+    word.match_indices('{').filter(is_text).map(|(at, _)| &word[at..])
+}
+
+/// Returns the texts in braces that are no placeholders, and what is in the braces.
+fn in_braces<'a>(word: &'a str, options: &Options) -> impl Iterator<Item = (&'a str, &'a str)> {
+    opened(word).filter_map(|text| braces_at(text, options))
+}
+
+/// Returns the text in braces at the start of `text`, unless it is a placeholder.
+fn braces_at<'a>(text: &'a str, options: &Options) -> Option<(&'a str, &'a str)> {
+    let inner = text.get(1..text.find('}')?)?;
+    let text = &text[..inner.len() + 2];
+    let is_candidate = inner.len() <= INNER_MAX && !inner.contains('{');
+    (is_candidate && !is_placeholder(text, options)).then_some((text, inner))
 }
 
 /// Returns how the text between two braces becomes a placeholder, if it looks like one.
@@ -106,19 +155,8 @@ fn cure(inner: &str, flags: &RunFlags, names: &[OsString]) -> Option<String> {
     if let Some(meant) = misspelt(inner) {
         return Some(format!("did you mean `{{{meant}}}`?"));
     }
-    if !is_identifier(inner) {
-        return None;
-    }
-    if let Some(meant) = nearest(inner, names.iter().filter_map(|name| name.to_str())) {
-        return Some(format!("did you mean `{{{meant}}}`?"));
-    }
-    if AWK.contains(&inner) {
-        return None;
-    }
-    if !names.is_empty() {
-        return Some(format!("the columns are {}", list(names)));
-    }
-    if flags.input.header.is_some() {
+    // Where columns have names, another name is an error.
+    if !is_identifier(inner) || AWK.contains(&inner) || !names.is_empty() || flags.input.header.is_some() {
         return None;
     }
     if flags.input.csv || flags.input.colsep.is_some() {
@@ -128,14 +166,15 @@ fn cure(inner: &str, flags: &RunFlags, names: &[OsString]) -> Option<String> {
     Some(format!("did you mean `{meant}`?"))
 }
 
-/// Returns the first names, separated by commas.
+/// Returns how the columns are named.
 fn list(names: &[OsString]) -> String {
     const LISTED_MAX: usize = 8;
     let mut listed: Vec<_> = names.iter().take(LISTED_MAX).map(|name| name.to_string_lossy()).collect();
     if names.len() > LISTED_MAX {
         listed.push("…".into());
     }
-    listed.join(", ")
+    let noun = if names.len() == 1 { "the only column is" } else { "the columns are" };
+    format!("{noun} {}", listed.join(", "))
 }
 
 /// Returns the beginning of a text that is a placeholder of GNU parallel in Perl: `{= … =}`.
@@ -191,6 +230,53 @@ mod tests {
     use crate::config::{CompatMode, input};
     use crate::flags::{Flags, Verb};
 
+    #[test]
+    fn unknown_column_is_refused_where_columns_have_names() {
+        for (flags, names, command, expected) in [
+            (
+                "--header :",
+                &["name", "age"][..],
+                "echo {nmae}",
+                "`{nmae}` names no column: did you mean `{name}`?",
+            ),
+            (
+                "--header :",
+                &["name", "age"],
+                "echo {city}",
+                "`{city}` names no column: the columns are name, age",
+            ),
+            (
+                "--header :",
+                &["name,age"],
+                "echo {city}",
+                "`{city}` names no column: the only column is name,age (`--csv` divides at commas)",
+            ),
+            (
+                "--header : --colsep ;",
+                &["name\tage"],
+                "echo {city}",
+                "`{city}` names no column: the only column is name\tage (`--colsep '\\t'` divides at tabs)",
+            ),
+            ("--header :", &["name"], "awk '{print}' {name} ${x} HEAD@{u} {.} {name.}", ""),
+            ("", &[], "echo {city}", ""),
+        ] {
+            let line = ["minder", "run"].into_iter().chain(flags.split_whitespace()).chain(["--", command]);
+            let Verb::Run(flags) = Flags::try_parse_from(line).expect("parse flags").verb else {
+                panic!("another subcommand");
+            };
+            let names: Vec<OsString> = names.iter().map(OsString::from).collect();
+            let words = [OsString::from(command)];
+            let options =
+                input::options(&flags, CompatMode::Own, &names, &words, None).expect("make options");
+            let checked = check_column_names(words.iter(), &flags, &options, &names);
+            assert_eq!(
+                checked.err().map(|error| error.to_string()).unwrap_or_default(),
+                expected,
+                "{command}"
+            );
+        }
+    }
+
     /// Returns the line about a command, which is one argument. `flags` are separated by spaces; `~`
     /// stands for a space within a flag.
     fn hint(flags: &str, names: &[&str], command: &str) -> Option<String> {
@@ -234,8 +320,6 @@ mod tests {
             ("", &[], "echo {///}", "{///}", "did you mean `{//}`?"),
             ("", &[], "echo {.1}", "{.1}", "did you mean `{1.}`?"),
             ("", &[], "echo {//12}", "{//12}", "did you mean `{12//}`?"),
-            ("--header :", &["name", "age"], "echo {nmae}", "{nmae}", "did you mean `{name}`?"),
-            ("--header :", &["name", "age"], "echo {city}", "{city}", "the columns are name, age"),
             ("--csv", &[], "echo {name}", "{name}", header),
             ("--colsep ,", &[], "echo {1} {name}", "{name}", header),
         ] {
