@@ -168,12 +168,7 @@ pub(crate) fn build(
     let template = template(runs_arguments, &command_line.words, options)?;
     let tagstring = flags.output.tagstring.as_ref().map(|text| Template::text(text, options));
     if let Some(columns) = input::max_columns(&flags, compat, command_line.width) {
-        let checked = template.check_columns(columns);
-        let checked = checked.and_then(|()| tagstring.map_or(Ok(()), |tag| tag.check_columns(columns)));
-        match checked {
-            Err(error) if columns == 1 => bail!("{error} (`--colsep REGEXP` divides it into columns)"),
-            checked => checked?,
-        }
+        check_columns([Some(&template), tagstring.as_ref()], columns)?;
     }
     let control = control::control(&flags, options)?;
     let files = output_files::output_files(&flags, options, compat, command_line.width, names, copies)?;
@@ -315,6 +310,15 @@ fn display(
         parallel,
         straight: view == OutputView::Straight,
         reports: None,
+    }
+}
+
+/// # Errors
+/// A placeholder refers to a later column.
+fn check_columns(templates: [Option<&Template>; 2], columns: usize) -> Result<()> {
+    match templates.into_iter().flatten().try_for_each(|template| template.check_columns(columns)) {
+        Err(error) if columns == 1 => bail!("{error} (`--colsep REGEXP` divides it into columns)"),
+        checked => Ok(checked?),
     }
 }
 

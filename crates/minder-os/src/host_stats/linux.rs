@@ -149,6 +149,7 @@ mod tests {
         assert!(processor_times().is_ok_and(|times| !times.busy.is_zero()));
         let peak = own_peak_memory().unwrap();
         assert!(peak > 64 << 10);
-        assert!(own_peak_memory_bound().unwrap() >= peak);
+        // Up to a batch of each processor is missing.
+        assert!(own_peak_memory_bound().unwrap() + (1 << 20) >= peak);
     }
 }

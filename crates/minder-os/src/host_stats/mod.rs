@@ -91,7 +91,9 @@ pub fn own_peak_memory() -> io::Result<u64> {
 
 /// Returns a bound of [`own_peak_memory`], in bytes, by one system call: `ru_maxrss` (getrusage(2)).
 ///
-/// - Linux only; elsewhere `Unsupported`.
+/// - Linux only; elsewhere `Unsupported`. The kernel counts pages for each processor, and adds them up in
+///   batches of 32 pages or more (`percpu_counter_batch`). This value does not have what is in the batches,
+///   so it may be that much less.
 ///
 /// # Errors
 /// `Unsupported`, or the error of the operating system.

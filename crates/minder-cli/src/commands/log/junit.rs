@@ -149,13 +149,13 @@ fn without_sequences(bytes: &[u8]) -> Vec<u8> {
         out.extend_from_slice(&rest[..at]);
         rest = &rest[at + 1..];
         let length = match rest.first() {
-            Some(b'[') => rest[1..].iter().position(|byte| !(b' '..=b'?').contains(&byte)).map(|end| end + 2),
+            Some(b'[') => rest[1..].iter().position(|byte| !(b' '..=b'?').contains(byte)).map(|end| end + 2),
             // A text up to BEL or `ESC \`, whose backslash is removed with the next sequence.
             Some(b']' | b'P' | b'X' | b'^' | b'_') => {
                 let end = rest.iter().position(|byte| b"\x07\x1b\n".contains(byte));
                 end.map(|end| end + usize::from(rest[end] == b'\x07'))
             }
-            _ => rest.iter().position(|byte| !(b' '..=b'/').contains(&byte)).map(|end| end + 1),
+            _ => rest.iter().position(|byte| !(b' '..=b'/').contains(byte)).map(|end| end + 1),
         };
         // A control character ends an incomplete sequence, and stays.
         let length = length.unwrap_or(rest.len());

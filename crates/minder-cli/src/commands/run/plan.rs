@@ -203,6 +203,7 @@ fn line_limit(template: &Template, control: &Control, bytes_max: usize) -> Optio
         return None;
     }
     let template = template.clone();
+    let variables = control.env_of_job.clone();
     let takes = move |columns: &[OsString]| {
         let job = Job {
             columns,
@@ -212,7 +213,14 @@ fn line_limit(template: &Template, control: &Control, bytes_max: usize) -> Optio
             slots: Some(LONG_NUMBER),
         };
         // Other errors of the job are reported when it starts.
-        template.invocation(&job).map_or(true, |invocation| limit.fits(&spawn_command(invocation)))
+        template.invocation(&job).map_or(true, |invocation| {
+            let mut command = spawn_command(invocation);
+            for (name, text) in &variables {
+                let value = text.argv(&job).ok().and_then(|argv| argv.into_iter().next());
+                command.env(name, value.unwrap_or_default());
+            }
+            limit.fits(&command)
+        })
     };
     Some(LineLimit { units_max, takes: Box::new(takes) })
 }
