@@ -25,6 +25,7 @@ pub mod config;
 mod job_environment;
 mod resume;
 mod confirm;
+mod reader_wait;
 mod block_source;
 mod queue;
 mod job_table;
@@ -50,6 +51,7 @@ pub use self::{
     dry_run::list_commands,
     notice::Notice,
     observer::{Observer, RunningSnapshot, Snapshot},
+    reader_wait::Interrupted,
     recorder::stdin_source,
     report::{RunEnd, RunReport},
     runner::{Inherited, RunRequest, run},

@@ -168,8 +168,8 @@ impl fmt::Display for Notice {
             Self::CannotRun { job, reason } => write!(f, "cannot run `{job}`: {reason}"),
             Self::NeedsTerminal { job, is_first } => {
                 write!(f, "`{job}` uses the terminal, which jobs do not have, and is terminated")?;
-                let cure = ": `--tty` gives jobs the terminal, one at a time; `--pty` gives each job one of its \
-                            own, without input; or pass its input in a file, or the answer as an argument";
+                let cure = ": `--tty` gives jobs the terminal, one at a time; `--pty` gives each job a new \
+                            one, without input; or pass its input in a file, or the answer as an argument";
                 f.write_str(if *is_first { cure } else { "" })
             }
             Self::Interrupted { signal, running, asked } => write_interruption(f, *signal, *running, *asked),

@@ -34,6 +34,7 @@ use crate::output::sequencer::{LineBreaks, OutputSequencer, ShowOrder};
 use crate::output::stdio::{StdStreams, StdioWriter};
 use crate::output::store::HeldMemory;
 use crate::queue::JobQueue;
+use crate::reader_wait::wait_for_readers;
 use crate::recorder::RunRecorder;
 use crate::report::{RunReport, RunStats};
 use crate::results::table::ResultsTable;
@@ -131,6 +132,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     environment.set_variables(for_jobserver.chain(config.control.env.iter().cloned()));
     let Slots { slots, max_slots } = Slots::new(&config, &environment, &arguments, guard)?;
     let pool = Arc::new(JobPool::new(scheduler_config(&config.control, slots), config.grace));
+    let pipes = wait_for_readers(&config, guard)?;
     let (recorder, resumed) = RunRecorder::open(&config, arguments.total(), slots, &*observer)?;
     let filter = Arc::clone(&resumed.filter);
     if resumed.is_idle {
@@ -147,6 +149,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
         .map(|index| ChildSet::new(set_config(&config, workers, &recorder, index, &backlog)))
         .collect::<minder::Result<Vec<_>>>()?;
     let (stdio, streams, table) = open_stdio(&config, first_job, &observer)?;
+    drop(pipes);
     let order = if config.view == OutputView::Ordered { ShowOrder::Input } else { ShowOrder::Ended };
     let sequencer = OutputSequencer::new((stdio, streams), order, resumed.filter, resumed.unshown)
         .with_line_breaks(line_breaks(&config));

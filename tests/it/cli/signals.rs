@@ -180,3 +180,24 @@ fn signals_work_without_guardians() {
     let ended = live.wait().killed_by(Signal::TERM).stderr_contains("killed by TERM");
     assert!(ended.wall < SOON && ended.text() == "done\n", "{ended:?}");
 }
+
+#[test]
+fn signal_ends_a_run_that_waits_for_the_reader_of_a_pipe() {
+    let dir = temp_dir();
+    for (flag, name) in [("--joblog", "log"), ("--results", "table.csv")] {
+        let fifo = dir.path().join(name);
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("run mkfifo");
+        assert!(made.success());
+        for signal in [Signal::INT, Signal::TERM] {
+            let mut live = Run::start(&minder(&format!("run {flag} {} KID exit ::: 0", path(&fifo))));
+            live.read_for(Duration::from_millis(300));
+            assert!(live.record().done.is_none(), "{flag}");
+            live.signal(signal);
+            assert!(live.wait().killed_by(signal).wall < SOON);
+        }
+        // With a reader it runs.
+        let live = Run::start(&minder(&format!("run {flag} {} KID exit ::: 0", path(&fifo))));
+        assert!(std::fs::read_to_string(&fifo).expect("read pipe").lines().count() >= 2, "{flag}");
+        live.wait().exit_code(0);
+    }
+}

@@ -175,6 +175,17 @@ pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     system::write_all_at(file, bytes, offset)
 }
 
+/// Opens a named pipe for writing if it has a reader, without waiting for one. A write to it may be
+/// refused while the pipe is full ([`WouldBlock`](io::ErrorKind::WouldBlock)).
+///
+/// - Windows: opens the path.
+///
+/// # Errors
+/// The pipe cannot be opened.
+pub fn open_fifo_now(path: &Path) -> io::Result<Option<File>> {
+    system::open_fifo_now(path)
+}
+
 /// Returns a duplicate of `file` whose descriptor has a number that scripts rarely use, for a program that
 /// inherits it. Without such a number, it is any free one.
 ///

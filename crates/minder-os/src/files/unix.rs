@@ -32,6 +32,13 @@ fn create_removed_file(dir: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+pub(super) fn open_fifo_now(path: &Path) -> io::Result<Option<File>> {
+    match OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(path) {
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
 pub(super) fn duplicate_high(file: &File) -> io::Result<File> {
     /// Shells use numbers around 10 and 255 themselves, scripts those below 10.
     const LOWEST: i32 = 200;

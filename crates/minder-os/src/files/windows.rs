@@ -13,6 +13,10 @@ use windows_sys::Win32::Storage::FileSystem::{
 
 use super::{acl, new_name};
 
+pub(super) fn open_fifo_now(path: &Path) -> io::Result<Option<File>> {
+    OpenOptions::new().write(true).open(path).map(Some)
+}
+
 pub(super) fn duplicate_high(file: &File) -> io::Result<File> {
     file.try_clone()
 }

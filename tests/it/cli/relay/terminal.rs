@@ -131,7 +131,8 @@ fn job_control_stops_and_continues_both() {
     // In the background, the shell sees that the job wants the terminal.
     shell.waits_for_prompt();
     shell.types(&format!("$R {ASK} | cat &\n"));
-    let (relay, child) = (shell.relay(), child_of(shell.relay()));
+    let relay = shell.relay();
+    let child = child_of(relay);
     wait_for("the stop", || state(relay) == 'T' && state(child) == 'T');
     shell.runs("jobs", "Stopped");
     shell.runs("fg", "cat\r\n");

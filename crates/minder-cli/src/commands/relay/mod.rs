@@ -86,8 +86,8 @@ pub(crate) fn run(flags: &RelayFlags) -> Result<ExitCode> {
     status.exit_process()
 }
 
-/// Starts the process that kills the child after a `kill -9` of this one: minder itself. Without a group
-/// of their own, what the child started is recognised by a `tag`.
+/// Starts the process that kills the child after a `kill -9` of this one: minder itself. With `tag`, it
+/// recognises what the child started without a separate group.
 fn start_guardian(tag: bool) -> Option<Guardian> {
     let program = std::env::current_exe();
     let config = GuardianConfig::new().arg("relay").arg(GUARDIAN_ARG).tag(tag);

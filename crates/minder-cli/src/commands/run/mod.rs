@@ -14,7 +14,9 @@ use std::sync::Arc;
 use anyhow::Result;
 use minder::{Availability, Backend, ExitMode, GuardOptions, ProcessGuard};
 use minder_runner::config::ResumeMode;
-use minder_runner::{Inherited, Notice, Observer, RunEnd, RunReport, RunRequest, exit_status, list_commands};
+use minder_runner::{
+    Inherited, Interrupted, Notice, Observer, RunEnd, RunReport, RunRequest, exit_status, list_commands,
+};
 
 use self::confirm::TerminalPrompt;
 use self::console::Console;
@@ -76,7 +78,10 @@ fn execute(plan: impl FnOnce() -> Result<Plan>) -> Result<ExitCode> {
     let observer: Arc<dyn Observer> = Arc::new(console);
     match minder_runner::run(RunRequest { config, arguments, inherited, observer, confirm }, &mut guard) {
         Ok(report) => end(guard, &report),
-        Err(error) => fail(guard, &error),
+        Err(error) => match error.downcast_ref::<Interrupted>() {
+            Some(Interrupted(signal)) => guard.terminate(ExitMode::Signal(*signal)),
+            None => fail(guard, &error),
+        },
     }
 }
 

@@ -206,7 +206,8 @@ fn report_survivors(left: Survivors) {
     if left.count == 0 {
         return;
     }
-    let name = crate::error::escape(&descendants::name(left.first).unwrap_or_default());
+    let name = descendants::name(left.first).unwrap_or_default();
+    let name = name.escape_debug();
     let others = if left.count > 1 { format!(" and {} more", left.count - 1) } else { String::new() };
     let line = format!(
         "minder: could not end process {} `{name}`{others}: it belongs to another user\n",
