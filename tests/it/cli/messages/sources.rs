@@ -65,6 +65,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("display notification body", "part of a script for osascript, which macOS has"),
     ("output of `{}` ({result})", "see cli/views/times.rs: minder: output of `"),
     ("uses the terminal", "see cli/terminal.rs: uses the terminal"),
+    ("interrupted before the first job", "the process ends by the signal"),
     ("gives jobs the terminal, one at a time", "see cli/terminal.rs: cure_for_jobs_that_use_the_terminal"),
     ("a kill -9 of minder would leave", "see cli/relay.rs: a kill -9 of minder would leave"),
     ("this minder was built without it", "the tests build the command with the feature xlsx"),
