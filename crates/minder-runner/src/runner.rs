@@ -231,10 +231,12 @@ fn finish(
 
 /// Returns which jobs get a line break before the tag or the color of another job.
 fn line_breaks(config: &RunConfig) -> LineBreaks {
-    match config.parallel_env {
-        true => LineBreaks::Never,
-        false if config.color_failed && config.tag.is_none() => LineBreaks::All,
-        false => LineBreaks::Decorated,
+    if config.parallel_env {
+        LineBreaks::Never
+    } else if config.color_failed && config.tag.is_none() {
+        LineBreaks::All
+    } else {
+        LineBreaks::Decorated
     }
 }
 

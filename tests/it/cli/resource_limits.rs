@@ -25,6 +25,44 @@ fn backend_is_selected_by_the_environment() {
     Run::start(command.env("MINDER_BACKEND", "magic")).wait().exit_code(0);
 }
 
+#[cfg(unix)] // The statuses of a shell.
+#[test]
+fn limit_command_that_is_no_program_ends_the_run() {
+    for compat in ["run", "parallel"] {
+        let ended =
+            super::run_to_end(&format!("{compat} --limit 3 KID touch never 0 ::: 1 2")).exit_code(255);
+        ended.error_line(&["--limit: cannot run `3` (exit 127): expected a command"]);
+    }
+}
+
+/// A control group of the first version with a limit of memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn memfree_obeys_the_limit_of_a_control_group() {
+    let group = std::path::PathBuf::from(format!("/sys/fs/cgroup/memory/minder-test-{}", std::process::id()));
+    let limit = group.join("memory.limit_in_bytes");
+    if std::fs::create_dir(&group).is_err() || std::fs::write(&limit, "200M").is_err() {
+        let _ = std::fs::remove_dir(&group);
+        return crate::support::skip(format_args!("only root may make a control group of version 1 here"));
+    }
+    let run = |size: &str| {
+        let mut command = minder::Command::new("sh");
+        let line = format!("echo $$ >'{}/cgroup.procs'; exec \"$@\"", group.display());
+        command.args(["-c", &line, "sh", super::MINDER, "run", "--memfree", size, "echo", ":::", "1"]);
+        command.env("MINDER_STATE_DIR", super::STATE);
+        Run::start(command.stdout(minder::Stdio::piped()).stderr(minder::Stdio::piped())).wait()
+    };
+    let refused = run("1G");
+    let ran = run("20M");
+    // The group is busy until its last process has been reaped.
+    let end = crate::support::patience();
+    while std::fs::remove_dir(&group).is_err() && std::time::Instant::now() < end {
+        std::thread::yield_now();
+    }
+    refused.exit_code(255).error_line(&["--memfree: 1.0 GiB is more than the 200 MiB that this machine or"]);
+    assert_eq!(ran.exit_code(0).text(), "1\n");
+}
+
 #[cfg(unix)] // A limit of descriptors.
 #[test]
 fn few_descriptors_only_slow_the_run() {

@@ -4,6 +4,8 @@
 
 mod types;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod cgroup;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux;
 #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
 mod unix;
@@ -65,6 +67,21 @@ pub fn load() -> io::Result<f64> {
 /// `Unsupported`, or the error of the operating system.
 pub fn memory() -> io::Result<Memory> {
     system::memory()
+}
+
+/// Returns the memory that this process and its children can have: that of the machine, or less where
+/// a control group limits it.
+///
+/// - Linux: also reads the limits of the groups, of both versions (cgroups(7)).
+/// - Elsewhere as [`memory`].
+///
+/// # Errors
+/// `Unsupported`, or the error of the operating system.
+pub fn usable_memory() -> io::Result<Memory> {
+    let memory = memory()?;
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let memory = cgroup::limited(memory);
+    Ok(memory)
 }
 
 /// Returns how long the processors of the machine have been busy and idle. A container sees those

@@ -48,7 +48,12 @@ pub(crate) enum LimitDecision {
     Wait,
     /// Exit status 2.
     Kill,
+    /// There is no such program.
+    Missing,
 }
+
+/// The exit statuses of a shell that cannot run a command: POSIX, and `cmd.exe`.
+const NOT_RUN: [i32; 3] = [126, 127, 9009];
 
 /// Measures this host.
 #[derive(Debug)]
@@ -107,7 +112,7 @@ impl Metrics for HostMetrics {
     }
 
     fn memory(&mut self) -> io::Result<Memory> {
-        host_stats::memory()
+        host_stats::usable_memory()
     }
 
     fn swaps(&mut self) -> io::Result<SwapCounters> {
@@ -127,6 +132,13 @@ impl Metrics for HostMetrics {
             Ok(0) => return (LimitDecision::Start, None),
             Ok(1) => return (LimitDecision::Wait, None),
             Ok(2) => return (LimitDecision::Kill, None),
+            Ok(code) if NOT_RUN.contains(&code) => {
+                let line = format!(
+                    "--limit: cannot run `{command}` (exit {code}): expected a command, \
+                     io N, load N or mem SIZE"
+                );
+                return (LimitDecision::Missing, Some(line));
+            }
             Ok(code) => format!("exit {code}"),
             Err(why) => why,
         };
@@ -148,6 +160,10 @@ mod tests {
         assert_eq!(machine.ask("exit 0"), (LimitDecision::Start, None));
         assert_eq!(machine.ask("echo no; exit 1"), (LimitDecision::Wait, None));
         assert_eq!(machine.ask("exit 2"), (LimitDecision::Kill, None));
+        for line in ["3", "exit 126"] {
+            let (answer, said) = machine.ask(line);
+            assert!(answer == LimitDecision::Missing && said.is_some_and(|said| said.contains(line)));
+        }
         let (answer, said) = machine.ask("exit 3");
         assert_eq!(answer, LimitDecision::Wait);
         assert!(said.is_some_and(|line| line.contains("`exit 3`: exit 3")));

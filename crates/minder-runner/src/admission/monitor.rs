@@ -72,6 +72,8 @@ struct State {
     wanted: bool,
     stopped: bool,
     why: Option<String>,
+    /// Why no job can ever start.
+    failure: Option<String>,
 }
 
 impl AdmissionMonitor {
@@ -86,7 +88,7 @@ impl AdmissionMonitor {
         control: Arc<dyn JobControl>,
         stop: Arc<AtomicBool>,
     ) -> io::Result<Self> {
-        let state = State { quota: None, wanted: false, stopped: false, why: None };
+        let state = State { quota: None, wanted: false, stopped: false, why: None, failure: None };
         let shared = AdmissionState {
             state: state.into(),
             changed: Condvar::new(),
@@ -162,8 +164,11 @@ impl AdmissionState {
             let mut state = self.lock();
             state.quota = quota;
             state.why = policy.why().map(str::to_owned);
+            state.failure = policy.take_failure().or(state.failure.take());
+            let has_failed = state.failure.is_some();
             drop(state);
-            control.set_paused(quota.is_none());
+            // A worker thread that is woken takes the failure.
+            control.set_paused(quota.is_none() && !has_failed);
             match decision {
                 Decision::Start(_) | Decision::Wait(_) => (),
                 Decision::Kill => control.kill_youngest(),
@@ -217,5 +222,10 @@ impl AdmissionController {
             None => JobPermit::free(),
         };
         self.monitor.as_ref().is_none_or(|monitor| monitor.admit(running)).then_some(permit)
+    }
+
+    /// Takes the reason why no job can ever start, if there is one.
+    pub(crate) fn take_failure(&self) -> Option<String> {
+        self.monitor.as_ref()?.shared.lock().failure.take()
     }
 }

@@ -75,6 +75,9 @@ pub(crate) struct AdmissionPolicy {
     /// Since when other processes of the machine keep all jobs from running.
     idle_since: Option<Instant>,
     why: Option<String>,
+    /// Whether the command of `--limit` has decided once.
+    has_decided: bool,
+    failure: Option<String>,
     /// The lines that were reported; each text is reported once.
     reported: Vec<String>,
     unreported: Vec<String>,
@@ -126,12 +129,18 @@ impl AdmissionPolicy {
     /// The operating system does not provide a measurement, or the machine has less memory than is
     /// required.
     pub(crate) fn new(conditions: Conditions, metrics: Box<dyn Metrics>) -> Result<Self> {
-        let swaps = RateSample::default();
-        let disks = RateSample::default();
-        let reported = Vec::new();
-        let unreported = Vec::new();
-        let mut policy =
-            Self { conditions, metrics, swaps, disks, idle_since: None, why: None, reported, unreported };
+        let mut policy = Self {
+            conditions,
+            metrics,
+            swaps: RateSample::default(),
+            disks: RateSample::default(),
+            idle_since: None,
+            why: None,
+            has_decided: false,
+            failure: None,
+            reported: Vec::new(),
+            unreported: Vec::new(),
+        };
         policy.check()?;
         Ok(policy)
     }
@@ -146,7 +155,7 @@ impl AdmissionPolicy {
             if size > total {
                 let size = format_bytes(size);
                 let total = format_bytes(total);
-                bail!("{flag}: {size} is more than the {total} that this machine has");
+                bail!("{flag}: {size} is more than the {total} that this machine or its control group has");
             }
         }
         if memsuspend.is_some() && !self.metrics.suspends() {
@@ -176,6 +185,11 @@ impl AdmissionPolicy {
     /// Returns why no job starts, if none does: `load 9 of 8`.
     pub(crate) fn why(&self) -> Option<&str> {
         self.why.as_deref()
+    }
+
+    /// Takes the reason why no job can ever start.
+    pub(crate) fn take_failure(&mut self) -> Option<String> {
+        self.failure.take()
     }
 
     /// Takes the lines to report since the last call. Each text is reported once.
@@ -359,12 +373,18 @@ impl AdmissionPolicy {
             return Constraint::Open(Quota { starts: 0, ..quota });
         }
         let (answer, message) = self.metrics.ask(command);
-        if let Some(line) = message {
-            self.report(line);
+        let has_decided = std::mem::replace(&mut self.has_decided, true);
+        match message {
+            // It was never there: waiting for it would have no end.
+            Some(line) if answer == LimitDecision::Missing && !has_decided => self.failure = Some(line),
+            Some(line) => self.report(line),
+            None => (),
         }
         match answer {
             LimitDecision::Start => Constraint::Open(Quota { starts: 1, ..quota }),
-            LimitDecision::Wait => Constraint::Closed { why: REFUSED.to_owned(), is_unbounded: true },
+            LimitDecision::Wait | LimitDecision::Missing => {
+                Constraint::Closed { why: REFUSED.to_owned(), is_unbounded: true }
+            }
             LimitDecision::Kill => Constraint::Kill,
         }
     }

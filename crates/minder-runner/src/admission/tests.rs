@@ -266,7 +266,7 @@ fn impossible_condition_is_an_error_at_start() {
     );
     assert_eq!(
         error(Conditions { memsuspend: Some(2 << 40), ..none() }, |_| ()),
-        "--memsuspend: 2.0 TiB is more than the 1.0 TiB that this machine has"
+        "--memsuspend: 2.0 TiB is more than the 1.0 TiB that this machine or its control group has"
     );
     let refused = |given: &mut Given| given.fails = true;
     assert_eq!(

@@ -408,6 +408,9 @@ impl JobHandler for RunWorker<'_> {
         self.release();
         self.flush();
         self.report_halt();
+        if let Some(failure) = self.context.admission.take_failure() {
+            self.context.fail(failure);
+        }
         if self.context.config.view == OutputView::Lines {
             self.retry_blocked_lines();
             if self.context.sequencer.is_due() {

@@ -57,10 +57,12 @@ pub(super) fn run(flags: &SleepFlags) -> Result<ExitCode> {
     });
     session.clear_progress();
     let has_some = sleeps.0.iter().any(|it| it.lateness.stats().is_some());
-    let chart = chart.filter(|_| has_some);
+    let chart = if has_some { chart } else { None };
     if let Err(error) = measured {
         // The reader of the rows is gone, and the chart has another one.
-        if let Some(file) = chart.filter(|_| error.is::<QuietEnd>()) {
+        if let Some(file) = chart
+            && error.is::<QuietEnd>()
+        {
             file.write(&svg(&sleep_chart::chart(&sleeps))?)?;
         }
         return Err(error);
