@@ -413,7 +413,8 @@ impl<J: Send> JobPool<J> {
     ///
     /// Call it once for each of `workers` loops, on different threads, each with its own set and its
     /// own `index` from 0. Each loop runs at most its share of the jobs that may run at once, as
-    /// [`set_max_running`](Self::set_max_running) sets it. A loop with a share of zero sleeps.
+    /// [`set_max_running`](Self::set_max_running) sets it. A loop with a share of zero sleeps. Children that
+    /// the set has before take slots; their events are dropped.
     ///
     /// ```
     /// # use minder::jobs::{Attempt, ChildControl, JobHandler, JobPool, JobResult, JobSource, NextJob};
