@@ -102,8 +102,15 @@ impl DirectCommand {
             });
             // Includes the space after the argument. The last one counts as the terminating byte.
             let text = text.sum::<usize>() + 1;
-            let each = argument.iter().filter(|part| part.repeats()).count();
-            lengths.times += each;
+            let mut each = 0;
+            for part in argument {
+                if let DefinitionPart::Value(placeholder) = part
+                    && placeholder.repeats()
+                {
+                    lengths.add_value(*placeholder);
+                    each += 1;
+                }
+            }
             if self.repeat == Repeat::Context && each > 0 {
                 lengths.each += text;
             } else {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 
 use crate::placeholder::expression::{DefinitionPart, Placeholder, Source, ValueForm};
+use crate::placeholder::transform::Transform;
 
 /// An upper bound for the bytes of a job's arguments, each with its terminating byte, while
 /// arguments are added.
@@ -73,11 +74,37 @@ pub struct CommandLength {
     /// The bytes that each argument adds besides itself: spaces, and the text around it in parts
     /// that are repeated.
     pub each: usize,
-    /// How often the command contains each argument.
+    /// How often the command contains each argument as it is.
     pub times: usize,
+    /// The forms in which it contains each argument besides: `{.}`, `{/}`.
+    pub(crate) transforms: [Option<Transform>; TRANSFORMS_MAX],
 }
 
+/// How many transformed placeholders are measured exactly. Others count as the whole argument.
+const TRANSFORMS_MAX: usize = 4;
+
 impl CommandLength {
+    /// Returns the length of a command that is one argument.
+    pub(crate) fn of_argument() -> CommandLength {
+        CommandLength { times: 1, each: 1, ..CommandLength::default() }
+    }
+
+    /// Counts a placeholder for each argument.
+    pub(crate) fn add_value(&mut self, placeholder: Placeholder) {
+        let free = self.transforms.iter_mut().find(|transform| transform.is_none());
+        match (placeholder.form, free) {
+            (ValueForm::Transformed(transform), Some(free)) if transform != Transform::Identity => {
+                *free = Some(transform);
+            }
+            _ => self.times += 1,
+        }
+    }
+
+    /// Returns how often the command contains each argument, in any form.
+    pub(crate) fn all_times(&self) -> usize {
+        self.times + self.transforms.iter().flatten().count()
+    }
+
     /// Counts `sites` at which the arguments follow each other, separated by spaces.
     pub(crate) fn add_joined(&mut self, sites: usize) {
         self.each += sites;
@@ -86,7 +113,9 @@ impl CommandLength {
 
     /// Returns the bytes that one more argument adds.
     pub fn cost(&self, argument: &OsStr) -> usize {
-        (argument.len() * self.times + self.each).max(1)
+        let bytes = |transform: &Transform| transform.apply(argument.as_encoded_bytes()).len();
+        let transformed = self.transforms.iter().flatten().map(bytes).sum::<usize>();
+        (argument.len() * self.times + transformed + self.each).max(1)
     }
 }
 

@@ -191,7 +191,7 @@ impl Template {
             TemplateKind::Direct(command) => command.lengths(),
             TemplateKind::Shell(line) => line.lengths(),
             TemplateKind::Environment(line) => line.lengths(),
-            TemplateKind::Script(_) => CommandLength { times: 1, each: 1, once: 0 },
+            TemplateKind::Script(_) => CommandLength::of_argument(),
         }
     }
 

@@ -42,16 +42,15 @@ impl TemplateLine {
 
     /// See [`crate::template::Template::lengths`].
     pub(crate) fn lengths(&self) -> CommandLength {
-        let mut times = 0;
+        let mut lengths = CommandLength { once: self.text.len() + 1, ..CommandLength::default() };
         let mut placeholder_bytes = 0;
         for site in self.sites.iter().filter(|site| site.placeholder.repeats()) {
-            times += 1;
+            lengths.add_value(site.placeholder);
             placeholder_bytes += site.length;
         }
-        let mut lengths = CommandLength { once: self.text.len() + 1, times, ..CommandLength::default() };
         if self.spans.is_empty() {
             lengths.once -= placeholder_bytes;
-            lengths.add_joined(times);
+            lengths.add_joined(lengths.all_times());
         } else {
             // All placeholders for each argument are in repeated words.
             let spans: usize = self.spans.iter().map(|span| span.len()).sum();

@@ -237,8 +237,9 @@ impl Line {
         if self.shell.dialect != Dialect::Cmd || !repeats {
             return usize::MAX;
         }
-        let CommandLength { once, times, each } = self.template.lengths();
-        (CMD_LINE_MAX.saturating_sub(once) / (times * REFERENCE_MAX + each)).max(1)
+        let lengths = self.template.lengths();
+        let each = lengths.all_times() * REFERENCE_MAX + lengths.each;
+        (CMD_LINE_MAX.saturating_sub(lengths.once) / each).max(1)
     }
 
     /// Returns the maximum length of the line with its values, if the shell limits it.
@@ -256,7 +257,7 @@ impl Line {
         let mut lengths = self.template.lengths();
         if self.shell.dialect == Dialect::Cmd {
             // The quotes around each value.
-            lengths.each += 2 * lengths.times;
+            lengths.each += 2 * lengths.all_times();
         }
         lengths
     }
