@@ -64,6 +64,8 @@ pub enum Notice {
     ReadingAllInput,
     /// No duration is known by which jobs could be ordered.
     NoHistory,
+    /// The first three lines of a file of arguments end in CR-NL.
+    CarriageReturns,
     /// Arguments are read from the terminal.
     ReadingTerminal,
     /// The make jobserver is not used for jobs that need each other.
@@ -153,6 +155,7 @@ impl Notice {
                 | Self::BackendRefused { .. }
                 | Self::ReadingAllInput
                 | Self::NoHistory
+                | Self::CarriageReturns
                 | Self::JobserverIgnored { .. }
                 | Self::JobserverUnavailable { .. }
                 | Self::NoRecord { .. }
@@ -191,6 +194,10 @@ impl fmt::Display for Notice {
             }
             Self::NoHistory => f.write_str(
                 "no earlier run of this command is recorded, so its jobs start in the order of the input",
+            ),
+            Self::CarriageReturns => f.write_str(
+                "the first three values end in CR-NL, as in files from Windows, and the CR is part of them \
+                 (`-d '\\r\\n'` removes it)",
             ),
             Self::ReadingTerminal => {
                 f.write_str("reading arguments from the terminal, one per line; Ctrl-D ends them")

@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -141,6 +142,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let jobs = arguments.total();
     let confirm = confirm.map(|confirm| ConfirmPrompt::new(&config.template, confirm));
     let first_job = arguments.first_job();
+    let carriage_returns = arguments.carriage_returns();
     let source = job_source(&config, arguments, slots, Some(&recorder), &*observer)?;
     let queue = JobQueue::open(source, Arc::clone(&resumed.filter), config.total, confirm);
     let workers = worker_count(&config, slots, queue.total());
@@ -186,6 +188,9 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     };
     let (stats, signal) = run_threads(&context, &main_loop, &mut sets, guard, started_at);
     write_rest(&context);
+    if carriage_returns.load(Ordering::Relaxed) {
+        observer.notice(&Notice::CarriageReturns);
+    }
     let report = outcome::report(&context, stats, signal, guard, started_at.elapsed());
     Ok(finish(&context, &filter, jobs, report))
 }

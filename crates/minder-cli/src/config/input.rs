@@ -187,6 +187,7 @@ impl ParsedCommandLine {
             // With an explicit separator, every other byte belongs to the argument.
             windows_text: std::env::consts::FAMILY == "windows" && !input.null && input.delimiter.is_none(),
             header: header(input, flags.pipe.is_wanted())?,
+            carriage_returns: std::sync::Arc::default(),
             trim: match (input.trim, &columns) {
                 (Some(trim), _) => Trim {
                     left: matches!(trim, TrimFlag::L | TrimFlag::Lr),

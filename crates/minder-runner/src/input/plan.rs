@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::columns::Columns;
 
@@ -37,6 +39,8 @@ pub struct InputPlan {
     pub link: bool,
     /// How many records a job gets.
     pub arity: ArgsPerJob,
+    /// Set to `true` where the first three lines of a file end in CR-NL, and the CR stays in the values.
+    pub carriage_returns: Arc<AtomicBool>,
 }
 
 impl InputPlan {

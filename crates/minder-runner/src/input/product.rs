@@ -204,6 +204,7 @@ mod tests {
             sources: Vec::new(),
             separator: b"\n".to_vec(),
             windows_text: false,
+            carriage_returns: std::sync::Arc::default(),
             words: None,
             columns: None,
             header: Header::None,

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Result;
@@ -39,6 +40,7 @@ pub struct ArgumentReader {
     /// A regular file with one record per job: its records can be counted beforehand.
     countable: Option<(File, u8)>,
     first_job: ColumnCount,
+    carriage_returns: Arc<AtomicBool>,
 }
 
 impl ArgumentReader {
@@ -75,9 +77,18 @@ impl ArgumentReader {
             names.append(&mut source_names);
             readers.push((records, source.linked));
         }
+        let carriage_returns = Arc::clone(&plan.carriage_returns);
         let combined = Combined::new(readers, plan.link, plan.empty_counts);
         let batcher = ArgBatcher::new(combined, plan.arity, slots);
-        Ok(Self { names, may_block, batcher, total, countable, first_job: ColumnCount::default() })
+        Ok(Self {
+            names,
+            may_block,
+            batcher,
+            total,
+            countable,
+            first_job: ColumnCount::default(),
+            carriage_returns,
+        })
     }
 
     /// Returns the next job's arguments, or `None` at the end.
@@ -90,6 +101,11 @@ impl ArgumentReader {
             self.first_job.set(columns.len());
         }
         Ok(next)
+    }
+
+    /// Returns what becomes `true` when the first three lines of a file end in CR-NL.
+    pub(crate) fn carriage_returns(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.carriage_returns)
     }
 
     /// Returns the number of arguments of the first job, which is set when that job is read.

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use minder_os::stdio::{StdStream, std_file};
@@ -57,6 +59,9 @@ impl Records {
             let most = if plan.columns.is_some() { COLUMNS_MAX } else { VALUE_MAX };
             let mut splitter = RecordSplitter::new(file, name, plan.separator.clone(), most);
             splitter.windows_text = plan.windows_text;
+            if plan.columns.is_none() && !plan.trim.right && plan.separator == b"\n" {
+                splitter.carriage_returns = Some((0, Arc::clone(&plan.carriage_returns)));
+            }
             ValueSource::Splitter(Box::new(splitter))
         };
         let from = match &source.kind {
@@ -89,6 +94,14 @@ impl Records {
                 Some(Item::Unfit(why)) => return Ok(Some(Record::Unfit(why))),
                 Some(Item::Value(value)) => value,
             };
+            if let (ValueSource::List(_), Some(between)) =
+                (&self.from, self.columns.as_ref().and_then(Columns::quoted_fields))
+            {
+                let after = |field: FieldState, byte: &u8| field.after(*byte, between);
+                if value.as_encoded_bytes().iter().fold(FieldState::Start, after) == FieldState::Quoted {
+                    bail!("`{}`: a quote is not closed (--csv)", value.display());
+                }
+            }
             if self.eof.as_deref().is_some_and(|eof| eof == value.as_encoded_bytes()) {
                 break;
             }
@@ -159,6 +172,8 @@ struct RecordSplitter {
     most: usize,
     /// See [`InputPlan::windows_text`].
     windows_text: bool,
+    /// How many records end in a carriage return so far, until one does not, and what three of them set.
+    carriage_returns: Option<(u8, Arc<AtomicBool>)>,
     /// Whether no record was returned yet.
     first: bool,
     buffer: Vec<u8>,
@@ -186,6 +201,7 @@ impl RecordSplitter {
             separator,
             most,
             windows_text: false,
+            carriage_returns: None,
             first: true,
             buffer: vec![0; READ_SIZE],
             at: 0,
@@ -281,6 +297,14 @@ impl RecordSplitter {
             bytes.truncate(bytes.strip_suffix(b"\r").map_or(bytes.len(), <[u8]>::len));
             if first && bytes.starts_with(UTF8_MARK) {
                 bytes.drain(..UTF8_MARK.len());
+            }
+        }
+        if let Some((count, found)) = &mut self.carriage_returns {
+            *count += 1;
+            let is_more = bytes.ends_with(b"\r") && *count < 3;
+            found.fetch_or(bytes.ends_with(b"\r") && *count == 3, Ordering::Relaxed);
+            if !is_more {
+                self.carriage_returns = None;
             }
         }
         match minder_os::encoding::os_string_from_bytes(bytes) {
