@@ -102,6 +102,9 @@ pub(crate) fn check_programs(words: &[Word], trust: Trust, windows: bool) -> Res
                     return Err(refusal);
                 }
             }
+            if !trusted {
+                program_text.checks.extend(perl_files(rule, &program, rest, &code));
+            }
             if let Some(process) = rest.iter().find(|word| word.nested && word.text == PROCESS)
                 && !trusted
                 && !matches!(rule.code, ProgramTextRule::Starts(_))
@@ -177,7 +180,18 @@ fn accepts_plain_values(
 /// Refuses a here-string that a shell or an interpreter reads as its program: `bash <<< {}`.
 pub(crate) fn check_input(words: &[Word], input: &Word) -> Result<ProgramText, Error> {
     let mut program_text = ProgramText::default();
-    for (at, word) in words.iter().enumerate() {
+    let Some((program, rule)) = read_program(words) else { return Ok(program_text) };
+    program_text.has_expansion |= input.has_expansion;
+    program_text.variables.extend_from_slice(&input.variables);
+    match input.placeholder {
+        Some(placeholder) => Err(as_code(placeholder, &program, rule.hint, input.is_single_value())),
+        None => Ok(program_text),
+    }
+}
+
+/// Returns the shell or the interpreter that reads its input as its program, and its rule.
+pub(crate) fn read_program(words: &[Word]) -> Option<(String, &'static ProgramRule)> {
+    words.iter().enumerate().find_map(|(at, word)| {
         let rest = &words[at + 1..];
         let reads_program = |rule: &&ProgramRule| {
             let is_interpreter = match rule.code {
@@ -187,20 +201,33 @@ pub(crate) fn check_input(words: &[Word], input: &Word) -> Result<ProgramText, E
             };
             is_interpreter && rule.names.iter().any(|known| arguments_of(known, word, rest).is_some())
         };
-        let Some(rule) = PROGRAMS.iter().find(reads_program) else { continue };
+        let rule = PROGRAMS.iter().find(reads_program)?;
         let has_script = rest.iter().find(|word| !word.is_option()).is_some_and(|word| word.text != b"-");
         let reads_stdin = rest.iter().any(|word| word.text == b"-s" || word.text == b"-");
-        if has_script && !reads_stdin {
-            continue;
-        }
-        program_text.has_expansion |= input.has_expansion;
-        program_text.variables.extend_from_slice(&input.variables);
-        if let Some(placeholder) = input.placeholder {
-            let program = String::from_utf8_lossy(name(word));
-            return Err(as_code(placeholder, &program, rule.hint, input.is_single_value()));
-        }
+        (!has_script || reads_stdin).then(|| (String::from_utf8_lossy(name(word)).into_owned(), rule))
+    })
+}
+
+/// Returns the checks of values that perl opens with `-n` or `-p` as files: it runs `command|`.
+fn perl_files(rule: &ProgramRule, program: &str, words: &[Word], code: &[usize]) -> Vec<ValueCheck> {
+    let loops = |word: &Word| {
+        let letters = word.text.strip_prefix(b"-").unwrap_or_default();
+        let flags = letters.iter().take_while(|letter| !b"eEIMmxFiCdD".contains(letter));
+        word.is_option() && flags.clone().any(|letter| b"np".contains(letter))
+    };
+    let first = code.iter().max().map_or(0, |last| last + 1);
+    if rule.language != Some(Language::Perl) || !words.iter().take(first.max(1)).any(loops) {
+        return Vec::new();
     }
-    Ok(program_text)
+    let files = words.iter().skip(first).filter(|word| !word.is_option());
+    let values = files.flat_map(|word| &word.values).filter(|(_, placeholder)| !placeholder.is_counter());
+    let check = |(_, placeholder): &(usize, Placeholder)| ValueCheck {
+        placeholder: placeholder.text(),
+        alphabet: Alphabet::PerlFile,
+        program: program.to_owned(),
+        hint: "write `perl -ne '…' < {}` as a shell line".to_owned(),
+    };
+    values.map(check).collect()
 }
 
 /// Returns the arguments of the program `known` if `word` names it. `known` may end in a

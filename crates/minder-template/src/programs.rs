@@ -146,6 +146,21 @@ pub(crate) const PROGRAMS: &[ProgramRule] = &[
         ProgramTextRule::Option { letters: b"S", long: &["split-string"], takes: b"uC", anywhere: false },
         "write the words without `-S`",
     ),
+    rule(
+        &["env"],
+        ProgramTextRule::Starts(&[
+            "GIT_SSH_COMMAND=",
+            "GIT_SSH=",
+            "GIT_EDITOR=",
+            "GIT_SEQUENCE_EDITOR=",
+            "GIT_PAGER=",
+            "RSYNC_RSH=",
+            "LD_PRELOAD=",
+            "BASH_ENV=",
+            "ENV=",
+        ]),
+        CHECK,
+    ),
     rule(&["rsync"], anywhere(b"e", &["rsh", "rsync-path"]), CHECK),
     rule(
         &["tar", "gtar", "bsdtar"],

@@ -137,6 +137,7 @@ chronic watch {}
 uv run python -c 'print("{}")'
 direnv exec . bash -l -c 'echo {}'
 ccache sh -e -c 'echo {}'
+env GIT_SSH_COMMAND={} git fetch
 "##;
 
 /// Commands that are accepted although their program runs the value, since the table does not contain

@@ -143,6 +143,7 @@ impl Scanner<'_> {
         let mut inputs: Vec<Word> = Vec::new();
         let mut numbers: Vec<Vec<u8>> = Vec::new();
         let certain = self.runs_always && self.nesting == 1;
+        let here_documents = self.here_documents.len();
         let mut end = self.at;
         loop {
             self.skip_spaces()?;
@@ -178,7 +179,7 @@ impl Scanner<'_> {
         for name in &numbers {
             self.flow.number(name, certain);
         }
-        self.check_command(&words, &inputs)
+        self.check_command(&words, &inputs, here_documents)
     }
 
     /// Returns whether the command is part of a pipeline, or runs in the background.
@@ -186,8 +187,8 @@ impl Scanner<'_> {
         matches!(self.peek(0), Some(b'&' | b'|'))
     }
 
-    /// Checks a simple command and its here-strings (`<<<`).
-    fn check_command(&mut self, words: &[Word], inputs: &[Word]) -> Result<(), Error> {
+    /// Checks a simple command and its here-strings (`<<<`). There were `here_documents` before it.
+    fn check_command(&mut self, words: &[Word], inputs: &[Word], here_documents: usize) -> Result<(), Error> {
         if words.is_empty() {
             return Ok(());
         }
@@ -210,6 +211,11 @@ impl Scanner<'_> {
         self.checks.extend(found.checks);
         for text in &found.shell_texts {
             self.checks.extend(shell_text::check(text, &self.rules.placeholders)?);
+        }
+        let is_program =
+            self.here_documents.len() > here_documents && eval_commands::read_program(words).is_some();
+        for document in self.here_documents.iter_mut().skip(here_documents) {
+            document.is_program = is_program;
         }
         for input in inputs {
             let input = if trusted { Word { placeholder: None, ..input.clone() } } else { input.clone() };
@@ -388,6 +394,10 @@ impl Scanner<'_> {
             ))),
             (Use::Evaluated, Some(placeholder)) => Err(Error::refused(format!(
                 "`{placeholder}` is assigned to `{shown}`, which shells evaluate: use another name"
+            ))),
+            (Use::Run, Some(placeholder)) => Err(Error::refused(format!(
+                "`{placeholder}` is assigned to `{shown}`, which programs run as code: write a command without \
+                 values, or check values with `--only REGEXP`"
             ))),
             _ => Ok(()),
         }

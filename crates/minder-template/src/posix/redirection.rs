@@ -90,6 +90,7 @@ impl Scanner<'_> {
             delimiter: inner.to_vec(),
             strips_tabs,
             quoted: inner.len() < word.len(),
+            is_program: false,
         });
         self.advance(word.len());
         Ok(())
@@ -137,6 +138,9 @@ impl Scanner<'_> {
                 for (at, _) in text.iter().enumerate().filter(|(_, byte)| **byte == b'$') {
                     let name = &text[at + 1..];
                     self.check_text_after_name(&name[name_length(name)..])?;
+                    if document.is_program {
+                        self.flow.evaluate(&[name[..name_length(name)].to_vec()]);
+                    }
                 }
             }
             self.advance(length + 1);

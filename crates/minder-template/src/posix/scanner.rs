@@ -68,6 +68,8 @@ pub(crate) struct HereDocument {
     pub(crate) strips_tabs: bool,
     /// The delimiter is quoted: the shell expands nothing in the text.
     pub(crate) quoted: bool,
+    /// A shell or an interpreter reads it as its program.
+    pub(crate) is_program: bool,
 }
 
 /// The state of a scan.

@@ -16,6 +16,8 @@ pub(crate) enum Use {
     Text,
     /// Evaluates it, then or later.
     Evaluated,
+    /// Stores it, and known programs run it.
+    Run,
     /// Changes how it parses the rest of the line.
     Grammar,
 }
@@ -61,6 +63,12 @@ const EVALUATED: &[(ShellSet, &str)] = &[
     (BUSYBOX, "FUNCNAME"),
 ];
 
+/// Variables that known programs run as a command, or load as code. The list cannot be complete.
+const RUN: &str = "GIT_SSH_COMMAND GIT_SSH GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_ASKPASS \
+                   GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND MANPAGER LESSOPEN LESSCLOSE \
+                   SSH_ASKPASS SUDO_ASKPASS RSYNC_RSH CVS_RSH SVN_SSH PERL5OPT PERL5DB RUBYOPT NODE_OPTIONS \
+                   LD_PRELOAD LD_AUDIT TAR_OPTIONS MAKEFLAGS";
+
 /// The prefixes of names that shells reserve. A name with one that is not in `TEXT` counts as
 /// evaluated.
 const RESERVED_PREFIXES: &[&str] = &["BASH", "COMP_", "KSH", "TRY_BLOCK_", "YASH", "ZLE_", "ZSH"];
@@ -95,6 +103,9 @@ pub(crate) fn assigned(name: &[u8], kinds: ShellSet) -> Use {
     }
     if is_in(EVALUATED) {
         return Use::Evaluated;
+    }
+    if lists(RUN, name) {
+        return Use::Run;
     }
     let is_reserved = RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix.as_bytes()));
     if is_reserved && !lists(TEXT, name) { Use::Evaluated } else { Use::Text }

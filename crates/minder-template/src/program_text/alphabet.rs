@@ -19,6 +19,8 @@ pub(crate) enum Alphabet {
     Number { sign: bool },
     /// Digits.
     Digits,
+    /// The name of a file that perl opens with `open(F, name)`: not `command|`, `|command` or `>file`.
+    PerlFile,
 }
 
 /// The characters of a value in a string, besides letters and digits.
@@ -42,6 +44,10 @@ impl Alphabet {
                     || if *dots { value.split(|b| *b == b'.').all(is_allowed) } else { is_allowed(value) }
             }
             Alphabet::Number { sign } => is_signed_number(value, *sign),
+            Alphabet::PerlFile => {
+                let value = value.trim_ascii();
+                !value.ends_with(b"|") && !value.first().is_some_and(|byte| b"|<>+&".contains(byte))
+            }
             Alphabet::Digits => !value.is_empty() && value.iter().all(u8::is_ascii_digit),
         }
     }
@@ -64,6 +70,7 @@ impl Alphabet {
             Alphabet::Name { .. } => "numbers, and names that are not words of its language".to_owned(),
             Alphabet::Number { .. } => "numbers".to_owned(),
             Alphabet::Digits => "digits".to_owned(),
+            Alphabet::PerlFile => String::new(),
         }
     }
 }

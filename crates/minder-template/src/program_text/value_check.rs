@@ -29,6 +29,12 @@ impl ValueCheck {
         let trusts = "check values with `--only REGEXP`";
         let or = if self.hint.contains("--only") { String::new() } else { format!(", or {trusts}") };
         let ValueCheck { program, hint, .. } = self;
+        if self.alphabet == Alphabet::PerlFile {
+            let text = format!(
+                "the value `{shown}` is a command or a mode to `{program} -n`, not a file: {hint}{or}"
+            );
+            return Err(Error::new(ErrorKind::Value, text));
+        }
         Err(Error::new(
             ErrorKind::Value,
             format!(

@@ -154,3 +154,37 @@ fn plain_value_is_the_same_without_a_shell() {
     let words = ["sed", "-n", "{}p"].map(OsString::from);
     assert!(argv(&Template::parse(&words, &options).unwrap(), &["1", "2"]).is_err());
 }
+
+#[test]
+fn variable_that_programs_run_takes_no_value() {
+    for line in [
+        "GIT_SSH_COMMAND={} git fetch",
+        "export GIT_EDITOR={}; git commit",
+        "env GIT_PAGER={} git log",
+        "x={}; sh <<E\necho $x\nE\n:",
+        "x={}; python3 - <<E\nprint('$x')\nE\n:",
+    ] {
+        assert_eq!(parse(line).expect_err(line).kind(), ErrorKind::Refused, "{line}");
+    }
+    for line in [
+        "MYEDITOR={} ls",
+        "x={}; cat <<E\n$x\nE\n:",
+        "x={}; sh <<'E'\necho $y\nE\n:",
+        "sh <<E\necho $x\nE\n:; : {}",
+    ] {
+        parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+    }
+}
+
+#[test]
+fn file_of_perl_is_no_command() {
+    for line in ["perl -ne 'print' {}", "perl -pi -e 's/a/b/' {}", "perl -lane 'print $F[0]' x {}"] {
+        let template = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        argv(&template, &["a b/c.txt"]).unwrap();
+        for value in ["touch x|", " touch x | ", "|touch x", ">x"] {
+            assert_eq!(argv(&template, &[value]).expect_err(line).kind(), ErrorKind::Value, "{line} {value}");
+        }
+    }
+    let template = parse("perl -e 'print $ARGV[0]' {}").unwrap();
+    argv(&template, &["a|"]).unwrap();
+}

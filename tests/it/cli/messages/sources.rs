@@ -46,7 +46,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("minder-template/program_text/perl.rs", &["STEMS", "WORDS", "BEFORE_REGEXP"]),
     ("minder-template/program_text/sql.rs", &["STEMS"]),
     ("minder-template/program_text/syntax.rs", &["AWK", "PYTHON", "RUBY", "NODE"]),
-    ("minder-template/posix/variables.rs", &["TEXT", "EVALUATED", "GRAMMAR", "FILLED"]),
+    ("minder-template/posix/variables.rs", &["TEXT", "EVALUATED", "RUN", "GRAMMAR", "FILLED"]),
 ];
 
 /// The file without format strings: `%` in them stands for a program.
