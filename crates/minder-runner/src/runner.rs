@@ -122,15 +122,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let started_at = Instant::now();
     let RunRequest { config, arguments, inherited, observer, confirm } = request;
     let Inherited { descriptors, jobserver } = inherited;
-    let mut environment = JobEnvironment::default();
-    if config.control.close_fds {
-        descriptors.close_on_exec();
-    } else {
-        environment.descriptors = descriptors;
-    }
-    let for_jobserver = jobserver::job_environment(&jobserver, &environment.descriptors);
-    let for_jobserver = for_jobserver.into_iter().map(|(name, value)| (OsString::from(name), value));
-    environment.set_variables(for_jobserver.chain(config.control.env.iter().cloned()));
+    let environment = job_environment(&config, descriptors, &jobserver);
     let Slots { slots, max_slots } = Slots::new(&config, &environment, &arguments, guard)?;
     let pool = Arc::new(JobPool::new(scheduler_config(&config.control, slots), config.grace));
     let pipes = wait_for_readers(&config, guard)?;
@@ -193,6 +185,24 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     }
     let report = outcome::report(&context, stats, signal, guard, started_at.elapsed());
     Ok(finish(&context, &filter, jobs, report))
+}
+
+/// Returns what all jobs inherit.
+fn job_environment(
+    config: &RunConfig,
+    descriptors: Descriptors,
+    jobserver: &JobserverLookup,
+) -> JobEnvironment {
+    let mut environment = JobEnvironment::default();
+    if config.control.close_fds {
+        descriptors.close_on_exec();
+    } else {
+        environment.descriptors = descriptors;
+    }
+    let for_jobserver = jobserver::job_environment(jobserver, &environment.descriptors);
+    let for_jobserver = for_jobserver.into_iter().map(|(name, value)| (OsString::from(name), value));
+    environment.set_variables(for_jobserver.chain(config.control.env.iter().cloned()));
+    environment
 }
 
 /// Reports that nothing of the run is left.
