@@ -94,7 +94,10 @@ pub(crate) fn check_programs(words: &[Word], trust: Trust, windows: bool) -> Res
             for &i in &code {
                 program_text.has_expansion |= rest[i].has_expansion;
                 program_text.variables.extend_from_slice(&rest[i].variables);
-                let Some(placeholder) = rest[i].placeholder.filter(|_| !trusted) else { continue };
+                let Some(placeholder) = rest[i].placeholder else { continue };
+                if trusted {
+                    continue;
+                }
                 let refusal = as_code(placeholder, &program, rule.hint, rest[i].is_single_value());
                 if trust != Trust::PlainValues
                     || !accepts_plain_values(rule, &program, rest, &code, i, &refusal, &mut program_text)

@@ -29,7 +29,8 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
                 bail!("--env `{}` has no name", variable.display());
             }
             let part = |bytes: &[u8]| minder_os::encoding::os_string_from_encoded(bytes.to_vec());
-            let (name, text) = (part(&bytes[..at]), part(&bytes[at + 1..]));
+            let name = part(&bytes[..at]);
+            let text = part(&bytes[at + 1..]);
             let template = Template::text(&text, options);
             if !flags.parallel_env && template.has_placeholders() {
                 env_of_job.push((name, template));

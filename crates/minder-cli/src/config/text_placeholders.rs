@@ -134,7 +134,7 @@ fn opened(word: &str) -> impl Iterator<Item = &str> {
     word.match_indices('{').filter(is_text).map(|(at, _)| &word[at..])
 }
 
-/// Returns the texts in braces that are no placeholders, and what is in the braces.
+/// Returns the texts in braces other than placeholders, and what is in the braces.
 fn in_braces<'a>(word: &'a str, options: &Options) -> impl Iterator<Item = (&'a str, &'a str)> {
     opened(word).filter_map(|text| braces_at(text, options))
 }

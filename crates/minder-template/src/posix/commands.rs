@@ -396,8 +396,8 @@ impl Scanner<'_> {
                 "`{placeholder}` is assigned to `{shown}`, which shells evaluate: use another name"
             ))),
             (Use::Run, Some(placeholder)) => Err(Error::refused(format!(
-                "`{placeholder}` is assigned to `{shown}`, which programs run as code: write a command without \
-                 values, or check values with `--only REGEXP`"
+                "`{placeholder}` is assigned to `{shown}`, which programs run as code: write a command \
+                 without values, or check values with `--only REGEXP`"
             ))),
             _ => Ok(()),
         }

@@ -18,7 +18,8 @@ const REFUSED: &[&str] =
     &["`", "&$", "&{", "&\"", "&'", "*{", "*\"", "*$", "->(", "->$", "->@", "->&", "->*", "->%", "\n=", "\\"];
 
 /// The words before which `/` begins a regular expression.
-const BEFORE_REGEXP: &str = "if unless and or not split grep map join print say return push unshift while until x lt gt le ge eq ne \
+const BEFORE_REGEXP: &str = "if unless and or not split grep map join print say return push unshift \
+     while until x lt gt le ge eq ne \
      cmp when";
 
 /// The delimiters of `s`, `m`, `y`, `tr` and `qr` that are followed.
@@ -202,9 +203,10 @@ fn quoted(
     found: &mut Vec<Alphabet>,
 ) -> Option<usize> {
     let before = found.len();
-    let end = match expands {
-        true => expanding_text(text, at + 1, text[at], excluded, found)?,
-        false => plain_text(text, at + 1, text[at], found)?,
+    let end = if expands {
+        expanding_text(text, at + 1, text[at], excluded, found)?
+    } else {
+        plain_text(text, at + 1, text[at], found)?
     };
     // Files may be opened by such a text: `|command`.
     (found.len() == before || !text[at..end].contains(&b'|')).then_some(end)

@@ -59,8 +59,8 @@ pub(super) const PYTHON: Syntax = Syntax {
     has_comments: true,
     has_members: false,
     stems: "exec eval compile system popen subprocess spawn import_ __ attr importlib runpy ctypes pickle \
-            marshal globals locals builtins modules methodcaller sys.path breakpoint timeit doctest input fork \
-            zipimport pdb code.",
+            marshal globals locals builtins modules methodcaller sys.path breakpoint timeit doctest input \
+            fork zipimport pdb code.",
     words: "pty vars site cffi",
     refused: &["\\", "`"],
     before_regexp: "",

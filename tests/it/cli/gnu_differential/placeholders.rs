@@ -62,7 +62,8 @@ pub(super) const CASES: &[Case] = &[
     case("-k 'echo `echo {}`' ::: a").differs("Where a value would be code, the line is refused"),
     case("-k 'eval echo {}' ::: a").differs("Where a value would be code, the line is refused"),
     case("-k 'sh -c \"echo {}\"' ::: a"),
-    case("-k 'sh -c \"echo {}\"' ::: 'a;b'").differs("In a program text that minder understands, a value must be plain"),
+    case("-k 'sh -c \"echo {}\"' ::: 'a;b'")
+        .differs("In a program text that minder understands, a value must be plain"),
     case("-k --colsep '\t' -q awk '($1==\"{1}\") {print $0}' bed ::: a b").files(&[("bed", "a\t1\nb\t2\n")]),
     case("-k -j1 -X -s 30 echo {.}").input("a/bc.txt\na/de.txt\na/fg.txt\na/hi.txt\na/jk.txt\n"),
     case("-k -j1 -m -s 40 echo {/} x{//}").input("a/bc.txt\na/de.txt\na/fg.txt\na/hi.txt\na/jk.txt\n"),

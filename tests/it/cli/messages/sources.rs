@@ -56,6 +56,8 @@ const CURES: &str = "minder-template/programs.rs";
 /// in which the part stands.
 const WITHOUT_A_CASE: &[(&str, &str)] = &[
     // Their own tests.
+    ("without `--csv` divides at tabs", "a tab in a name; a unit test shows it"),
+    ("`--colsep '\\t'` divides at tabs", "a tab in a name; a unit test shows it"),
     ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),
     ("standard input is the null device", "see cli/first_hour/running.txt: minder run gzip *.log"),
     ("; did you mean `./{program}`?", "see cli/first_hour/running.txt: then minder run ./greet"),

@@ -40,13 +40,15 @@ const AWK: Language = Language {
         ('P', "{ A }   E { A }   BEGIN { A }   /R/ { A }   E   /R/   /R/ { A } E { A }   A   !/R/"),
         (
             'A',
-            "print E   print E, E   x = E; print x   printf \"S\"   print > \"S\"   E($0)   E   system(E)   \
+            "print E   print E, E   x = E; print x   printf \"S\"   print > \"S\"   E($0)   E   \
+            system(E)   \
              E | getline   print | \"S\"   A; A   A; A   if (E) A   sub(/R/, \"S\")   y = E / E   # S␤A   \
              A # S   V $0   V",
         ),
         (
             'E',
-            "V   V   $V   \"S\"   \"S\"   \"S\"   E == E   E == E   $1 == \"S\"   E ~ /R/   sysV   VV   V($0)   \
+            "V   V   $V   \"S\"   \"S\"   \"S\"   E == E   E == E   $1 == \"S\"   E ~ /R/   sysV   VV   \
+            V($0)   \
              NR   $1   E / E   (E)   E \"S\"   length(E)   @V($0)   index(\"S\", E)   E && E   E || E   -V",
         ),
         ('S', "V   V   V   a   S S   ·   \\\"   \\V   mark   |V   VV   %s"),
@@ -67,7 +69,8 @@ const SED: Language = Language {
         ('A', "·   ·   V   /R/   V,V   $   \\,R,   /R/,/R/   V!   1~V   V,$"),
         (
             'B',
-            "p   d   s/R/T/F   s/R/T/F   s/R/T/F   s,R,T,F   s|R|T|F   sVRVTV   y/V/V/   aT   a\\␤T   i T   rT   \
+            "p   d   s/R/T/F   s/R/T/F   s/R/T/F   s,R,T,F   s|R|T|F   sVRVTV   y/V/V/   aT   a\\␤T   \
+            i T   rT   \
              eV   e V   e   qV   bV   :V   V   {p}   Vmark   l   =",
         ),
         ('R', "V   V   a   [V]   \\/   m.*   ^V$   .*   RR"),
@@ -83,20 +86,25 @@ const PERL: Language = Language {
         (
             'A',
             "print E   print \"S\"   print \"S\"   print \"S\"   E   s/R/S/   s/R/S/   s/R/S/g   s/R/S/V   \
-             s/R/E/e   s,R,S,   s|R|S|   tr/V/V/   y,V,V,   V \"mark\"   VV   $x = E   V $_   open F, \"S\"   \
-             do \"S\"   print if E   print if E   print unless /R/   $h{V} = E   sysV   # S   m/R/   print qw(V)   \
+             s/R/E/e   s,R,S,   s|R|S|   tr/V/V/   y,V,V,   V \"mark\"   VV   $x = E   V $_   \
+             open F, \"S\"   \
+             do \"S\"   print if E   print if E   print unless /R/   $h{V} = E   sysV   # S   m/R/   \
+             print qw(V)   \
              print q(V)   print <V>   `V`   require V   use V   \"S\"->V   &V   &$x   V   $_ = \"S\"   \
              print for split /R/   V()   sort V @x   print $F[V]   die \"S\" if E",
         ),
         (
             'E',
-            "V   V   \"S\"   \"S\"   'Q'   'Q'   $_ =~ /R/   /R/   $h{V}   $a[V]   E . E   E . E   $x / V   \
-             split(/R/, $_)   -V   VV   eV   $V   @V   V::V   (E)   V(E)   $x->V   $x->{V}   $x->[V]   $_ eq \"S\"   \
+            "V   V   \"S\"   \"S\"   'Q'   'Q'   $_ =~ /R/   /R/   $h{V}   $a[V]   E . E   E . E   \
+            $x / V   \
+             split(/R/, $_)   -V   VV   eV   $V   @V   V::V   (E)   V(E)   $x->V   $x->{V}   $x->[V]   \
+             $_ eq \"S\"   \
              $F[0] eq \"S\"   $. == V",
         ),
         (
             'S',
-            "V   V   V   a   $_   $h{V}   $a[V]   $F[0] V   @{[V]}   \\V   \\\"   ${V}   $V   @V   mark   S S   V[0]   \
+            "V   V   V   a   $_   $h{V}   $a[V]   $F[0] V   @{[V]}   \\V   \\\"   ${V}   $V   @V   \
+            mark   S S   V[0]   \
              $xV   $x{V}   $x->{V}   ·   V|",
         ),
         ('Q', "V   V   a   $V   \\V   mark   @{[V]}"),
@@ -110,13 +118,17 @@ const PYTHON: Language = Language {
         ('P', "A   A   A; A   A␤A   import mark as m if 0 else 0   import sys; A"),
         (
             'A',
-            "print(E)   print(E)   print(E)   E   x = E   import V   from V import V   exec(E)   A; A   # S␤A   \
-             if E: print(E)   f = E   V(\"mark\")   del V   V   print(E, E)   x = [E, E]   x = {E: E}   assert E",
+            "print(E)   print(E)   print(E)   E   x = E   import V   from V import V   exec(E)   A; A   \
+            # S␤A   \
+             if E: print(E)   f = E   V(\"mark\")   del V   V   print(E, E)   x = [E, E]   x = {E: E}   \
+             assert E",
         ),
         (
             'E',
-            "V   V   \"S\"   \"S\"   'Q'   'Q'   \"\"\"S\"\"\"   f\"S\"   f'{V}'   r\"S\"   b'Q'   E + E   E + E   x[V]   \
-             E.V   V.V   (E)   [E]   osV   VV   __import__(E)   E % E   E // E   'Q' 'Q'   -V   \"S\".format(E)   \
+            "V   V   \"S\"   \"S\"   'Q'   'Q'   \"\"\"S\"\"\"   f\"S\"   f'{V}'   r\"S\"   b'Q'   \
+            E + E   E + E   x[V]   \
+             E.V   V.V   (E)   [E]   osV   VV   __import__(E)   E % E   E // E   'Q' 'Q'   -V   \
+             \"S\".format(E)   \
              len(E)   \"S\".join(E)   E == E   int(V)",
         ),
         ('S', "V   V   V   a   {V}   \\V   \\\"   %s   #   S S   ·   '"),
@@ -137,15 +149,20 @@ const SHELL: Language = Language {
         ('P', "A   A   A; A   A && A   A␤A"),
         (
             'A',
-            "prog W   prog W   prog W   prog W W   W prog   x=W; prog \"$x\"   x=W; prog $x   x=W; $x   prog W | cat   V   \
-             V mark   eval W   if A; then A; fi   for i in W; do A; done   case W in W) A;; esac   prog W > V   \
+            "prog W   prog W   prog W   prog W W   W prog   x=W; prog \"$x\"   x=W; prog $x   x=W; $x   \
+            prog W | cat   V   \
+             V mark   eval W   if A; then A; fi   for i in W; do A; done   case W in W) A;; esac   \
+             prog W > V   \
              prog W>f   W>f prog   [ W = W ]   test W W   prog $(A)   export W   set W   . W   command W   \
-             prog {a,W}   f() { prog W; }; f W   exec W   prog a; A   x=W prog W   [[ W = W ]]   while A; do A; done   \
-             prog W ) A   { A; }   (A)   ! A   W=mark prog   alias a=W; a   trap W EXIT   prog # W␤A   prog W & A",
+             prog {a,W}   f() { prog W; }; f W   exec W   prog a; A   x=W prog W   [[ W = W ]]   \
+             while A; do A; done   \
+             prog W ) A   { A; }   (A)   ! A   W=mark prog   alias a=W; a   trap W EXIT   prog # W␤A   \
+             prog W & A",
         ),
         (
             'W',
-            "V   V   V   \"V\"   \"V\"   'V'   'V'   aV   Va   \"$xV\"   $V   ~V   \"a V\"   -V   VV   =V   V=a   {V,b}   \
+            "V   V   V   \"V\"   \"V\"   'V'   'V'   aV   Va   \"$xV\"   $V   ~V   \"a V\"   -V   VV   \
+            =V   V=a   {V,b}   \
              $((V))   \\V   \"\\V\"   `V`   \"$(A)\"   ${x:-V}   a/V   a:V   \"V W'",
         ),
     ],
@@ -153,16 +170,24 @@ const SHELL: Language = Language {
 
 /// Values of the accepted characters, separated by white space. `BIN` is the directory of the programs.
 const VALUES: &str = "\
-    1 2 10 0 -1 +1 1.5 1e 2e 1w e w r ee me se /e ,e /mark/e ,mark,e /e/mark =e . .. // / + ++ -- - = == : :: , @ % \
-    mark BIN/mark ./mark mark.pm mark.py =mark -mark +mark @mark %mark mark=1 PATH=BIN x=mark mark: mark, mark. \
-    system getline system.mark print printf e.mark emark 1emark 1,2emark close BEGIN END func function length \
-    return next in exit exec eval evalbytes readpipe qx q qq qw qx.mark. qx,mark, qx:mark: qx/mark/ qx=mark= \
+    1 2 10 0 -1 +1 1.5 1e 2e 1w e w r ee me se /e ,e /mark/e ,mark,e /e/mark =e . .. // / + ++ -- - = \
+    == : :: , @ % \
+    mark BIN/mark ./mark mark.pm mark.py =mark -mark +mark @mark %mark mark=1 PATH=BIN x=mark mark: \
+    mark, mark. \
+    system getline system.mark print printf e.mark emark 1emark 1,2emark close BEGIN END func function \
+    length \
+    return next in exit exec eval evalbytes readpipe qx q qq qw qx.mark. qx,mark, qx:mark: qx/mark/ \
+    qx=mark= \
     qx%mark% qx+mark+ qx-mark- s.a.mark.e s.m.system.e s,m,exec,e s:.*:system:e s.^.mark.ee s/m/exec/e \
-    s.m.readpipe.e s.a.readpipe.e tr.a.b. y.a.b. y,a,b, m.a. do require use no import from unlink open fork dump sort glob CORE::system \
-    CORE::exec POSIX::_exit @INC @ENV %ENV __END__ __DATA__ =pod =cut =begin @x @F @_ $_ STDIN ARGV main::mark \
-    os os.system os.popen __import__ builtins.exec exec.mark x.y lambda yield raise None True pass import.mark \
+    s.m.readpipe.e s.a.readpipe.e tr.a.b. y.a.b. y,a,b, m.a. do require use no import from unlink open \
+    fork dump sort glob CORE::system \
+    CORE::exec POSIX::_exit @INC @ENV %ENV __END__ __DATA__ =pod =cut =begin @x @F @_ $_ STDIN ARGV \
+    main::mark \
+    os os.system os.popen __import__ builtins.exec exec.mark x.y lambda yield raise None True pass \
+    import.mark \
     a b a.b a-b a_b a+b a=b a:b a,b a/b a@b a%b a%sb %s %d %n -n -e -v --eval --exec=mark -i -c . : source \
-    eval.mark if then fi do done esac in case while for time command builtin env - x PS4=mark BASH_ENV=mark r:mark \
+    eval.mark if then fi do done esac in case while for time command builtin env - x PS4=mark \
+    BASH_ENV=mark r:mark \
     1/e 1/w s/a/mark/e /a/e a/e s mark/e e/mark";
 
 impl Language {
