@@ -258,7 +258,7 @@ fn read_by_python(file: &std::path::Path) {
         return;
     }
     let read = python(script).expect("run program");
-    let wanted = "ok\n['attempts', 'jobs', 'runs']\n[('aaaa0001', 6, 6, 'over')]\n\
+    let wanted = "ok\n['attempts', 'jobs', 'runs', 'tries']\n[('aaaa0001', 6, 6, 'over')]\n\
         ['plain', 'a \"b\",\\n c\\x1b[1m', b'\\xff\\xfe\\x01', 'd\u{e9}j\u{e0}', '', ' x ']\n[(1, 6)]\n";
     assert_eq!(text(&read.stdout), wanted, "{}", text(&read.stderr));
 }
