@@ -162,9 +162,10 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
     ExitCode::from(exit::OTHER)
 }
 
-/// Prints the version as clap does, which would create its flags first.
+/// Prints the version as clap does, which would create its flags first. One line needs no separate
+/// descriptor.
 fn print_version() -> anyhow::Result<ExitCode> {
-    print(|| ui::print_stdout(VERSION))
+    print(|| minder_runner::blocking_io::write_all(&std::io::stdout(), VERSION.as_bytes()))
 }
 
 fn print_help(error: &clap::Error) -> anyhow::Result<ExitCode> {
