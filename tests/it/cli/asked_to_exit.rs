@@ -100,6 +100,21 @@ fn job_that_limit_kills_and_that_exits_with_0_runs_again() {
     assert_eq!((ended.text().lines().count(), file(&place.at("log")).lines().count()), (2, 3), "{ended:?}");
 }
 
+/// Results that are held back do not keep a run that is to end.
+#[test]
+fn signal_ends_a_run_that_holds_results_back() {
+    let place = Place::new();
+    let mut command = place.command("run -j2 --hold-results 50");
+    let mut run = Run::start(command.args(["echo {} >>../log", ":::", "a", "b"]));
+    run.wait_until_true("ended jobs", || file(&place.at("log")).lines().count() == 2);
+    let pid = Pid::from_raw(run.pid().cast_signed()).expect("valid pid");
+    kill_process(pid, Signal::TERM).expect("send signal");
+    let ended = run.wait();
+    assert!(ended.wall.as_secs() < 30 && ended.err.contains("2 cut off"), "{ended:?}");
+    let again = Run::start(&place.command("resume --hold-results 0")).wait().exit_code(0);
+    assert!(again.err.contains("(2 of 2 left)"), "{}", again.err);
+}
+
 /// What the jobs that `--halt now` ends have written is neither that of a success nor that of a failure.
 #[test]
 fn cancelled_jobs_have_their_own_output_time() {

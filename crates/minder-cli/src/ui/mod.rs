@@ -19,6 +19,6 @@ pub(crate) use self::{
     message::{command_message, message, styled_message, try_to, write_stderr},
     notify::notify,
     progress::{Heartbeat, Progress, ProgressOptions, SlowJobs},
-    stdout::{check_stdout, print_help, print_stdout, with_stdout},
+    stdout::{check_stdout, print_help, with_stdout},
     summary::{Summary, failure_text, signal_name},
 };

@@ -52,7 +52,7 @@ pub(crate) fn with_stdout(print: impl FnOnce(&mut dyn Write) -> Result<()>) -> R
 ///
 /// # Errors
 /// Standard output cannot be written.
-pub(crate) fn print_stdout(text: &str) -> io::Result<()> {
+fn print_stdout(text: &str) -> io::Result<()> {
     Stdout::open()?.write_all(text.as_bytes())
 }
 

@@ -93,9 +93,10 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Returns when the oldest held job is due.
+    /// Returns when the oldest held job is due: now, if the run shuts down.
     pub(crate) fn held_until(&self) -> Option<Instant> {
-        self.held.front().map(|held| held.due)
+        let due = self.held.front()?.due;
+        Some(if self.context.status.is_shutting_down() { due.min(Instant::now()) } else { due })
     }
 
     /// Records the held jobs that are due. When the run shuts down, all of them are due.
