@@ -110,7 +110,7 @@ fn minder_as(changes: &str, line: &str) -> Command {
 }
 
 /// Variables that the machine or a surrounding build may set and that change a run.
-const AROUND: [&str; 10] = [
+const AROUND: [&str; 14] = [
     "MINDER_BACKEND",
     "MINDER_RUN_JOBS",
     "MINDER_RUN_PROFILE",
@@ -121,6 +121,10 @@ const AROUND: [&str; 10] = [
     "CARGO_MAKEFLAGS",
     "NO_COLOR",
     "CI",
+    "SLURM_JOB_ID",
+    "PBS_JOBID",
+    "LSB_JOBID",
+    "INVOCATION_ID",
 ];
 
 fn from(program: &str, line: &str) -> Command {
