@@ -1,7 +1,7 @@
 //! Builds the Windows half and runs it under Wine, in a separate prefix.
 //!
 //! Wine shows behaviour and counts. It shows neither absolute times nor the newest system calls of
-//! Windows.
+//! Windows: `docs/windows.md` lists what is to be seen there.
 
 pub(crate) mod modules;
 
