@@ -1,5 +1,8 @@
 //! Joblogs of minder and of GNU parallel.
 
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
+
 use super::*;
 use crate::joblog::{self, Joblog};
 use crate::reader::Corruption;
@@ -81,6 +84,20 @@ fn joblog_round_trips() {
     assert_eq!((ranges(&progress.done), ranges(&progress.failed)), (vec![(1, 3)], vec![(3, 3)]));
 }
 
+/// Opens a joblog that was closed a moment ago. A process that another test starts has its lock until it
+/// executes its program.
+fn reopened(path: &Path) -> Joblog {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        match Joblog::open(path, true) {
+            Err(error) if error.kind() == std::io::ErrorKind::Other && Instant::now() < deadline => {
+                yield_now()
+            }
+            opened => return opened.unwrap(),
+        }
+    }
+}
+
 #[test]
 fn truncated_joblog_is_repaired() {
     let dir = tempfile::tempdir().unwrap();
@@ -92,7 +109,7 @@ fn truncated_joblog_is_repaired() {
         let (progress, damage) = joblog::read(&path).unwrap();
         assert_eq!(progress.done.len(), whole.saturating_sub(1) as u64);
         assert_eq!(damage, Corruption { torn_tail: torn, ..Corruption::default() });
-        let log = Joblog::open(&path, true).unwrap();
+        let log = reopened(&path);
         assert_eq!(log.was_cut(), torn, "{len}");
         log.append(&encoded(&[(ended(9), "x")])).unwrap();
         let (progress, damage) = joblog::read(&path).unwrap();
