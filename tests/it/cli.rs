@@ -446,6 +446,25 @@ fn jobs_in(stream: &[u8]) -> Vec<usize> {
     found
 }
 
+#[cfg(target_os = "linux")]
+/// Returns the processes of a run: the one that was started, and its descendants.
+fn tree(pid: u32) -> Vec<u32> {
+    let mut all = vec![pid];
+    let mut at = 0;
+    while at < all.len() {
+        all.extend(children(all[at]));
+        at += 1;
+    }
+    all
+}
+
+/// Returns whether a process has exited. Its parent may not have seen that yet.
+#[cfg(target_os = "linux")]
+fn has_exited(pid: u32) -> bool {
+    let stat = file(std::path::Path::new(&format!("/proc/{pid}/stat")));
+    stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
+}
+
 /// Returns the pids of the children of all threads of a process.
 #[cfg(target_os = "linux")]
 pub(crate) fn children(pid: u32) -> Vec<u32> {

@@ -116,6 +116,7 @@ fn killed_run_returns_tokens() {
         let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
         live.wait_until_true("three jobs", || jobs().iter().filter(|pid| is_kid(pid)).count() >= 3);
         let outer = outer().expect("find run");
+        let tree = super::tree(outer);
         let killed = [outer, super::children(outer)[0], super::runner(outer).expect("find runner")][victim];
         let pid = rustix::process::Pid::from_raw(killed.cast_signed()).expect("valid pid");
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("signal process");
@@ -123,7 +124,8 @@ fn killed_run_returns_tokens() {
             String::from_utf8_lossy(&record.outs[1]).contains("Error 137")
                 || String::from_utf8_lossy(&record.outs[1]).contains("Killed")
         });
-        live.read_for(std::time::Duration::from_millis(500));
+        // The guardians return the tokens before they exit.
+        live.wait_until_true("the end of the run", || tree.iter().all(|pid| super::has_exited(*pid)));
         std::fs::write(go, "").expect("write file");
         let ended = live.wait().exit_code(2);
         assert!(!ended.err.contains(LOST), "{victim}: {}", ended.err);

@@ -9,7 +9,7 @@ use minder::{ExitStatus, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::resume::Random;
-use super::{MINDER, Run, children, file, minder, path, runner, temp_dir};
+use super::{MINDER, Run, children, file, has_exited, minder, path, runner, temp_dir, tree};
 use crate::support::{KID, TEST_CHILD};
 
 /// A run of five jobs, three at once. Each lasts until it is killed, or notes its end where `go` is
@@ -66,10 +66,7 @@ impl ShutdownRun {
     /// Nothing of what was cut off has a row: all of it runs again, once.
     fn resume_runs_all(self, what: &str) {
         let Self { dir, mut live, runner, .. } = self;
-        live.wait_until_true("the worker's end", || {
-            let stat = file(Path::new(&format!("/proc/{runner}/stat")));
-            stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
-        });
+        live.wait_until_true("the worker's end", || has_exited(runner));
         let ended = live.wait();
         assert!(matches!(ended.status, ExitStatus::Signaled { .. }), "{what}: {ended:?}");
         assert!(ends(dir.path()).is_empty());
@@ -127,17 +124,6 @@ fn jobs_swept_without_guardians_are_cut_off_with_the_run() {
     }
 }
 
-/// Returns the processes of a run: the one that was started, and its descendants.
-fn tree(pid: u32) -> Vec<u32> {
-    let mut all = vec![pid];
-    let mut at = 0;
-    while at < all.len() {
-        all.extend(children(all[at]));
-        at += 1;
-    }
-    all
-}
-
 /// A shell continues after its command was killed, and exits with 0. Such a job did not do its work.
 #[test]
 fn jobs_whose_command_was_killed_before_the_run_are_cut_off_with_it() {
@@ -186,10 +172,7 @@ fn jobs_whose_command_was_killed_before_the_run_are_cut_off_with_it() {
             live.read_for(due.saturating_sub(begin.elapsed()));
             send(&[*pid], signal);
         }
-        live.wait_until_true("the worker's end", || {
-            let stat = file(Path::new(&format!("/proc/{runner}/stat")));
-            stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
-        });
+        live.wait_until_true("the worker's end", || has_exited(runner));
         live.wait();
         std::fs::write(&go, "").expect("write file");
         let _ = std::fs::remove_file(&done);
