@@ -129,8 +129,6 @@ pub(crate) const TRIES: Schema = Schema {
 
 /// Returns a row of [`TRIES`].
 pub(crate) fn tried(run: &str, tried: &JobFinished) -> Vec<Value> {
-    let code = |code: Option<i32>| code.map_or(Value::Null, |code| Value::Integer(code.into()));
-    let tail = |tail: Option<&OsBytes>| tail.map_or(Value::Null, |tail| bytes(tail.0.clone()));
     vec![
         Value::Text(run.to_owned()),
         integer(tried.job),
@@ -216,7 +214,6 @@ pub(crate) fn attempt(
 
 /// Returns a row of [`JOBS`].
 pub(crate) fn job(run: &str, ended: &JobFinished) -> Vec<Value> {
-    let code = |code: Option<i32>| code.map_or(Value::Null, |code| Value::Integer(code.into()));
     vec![
         Value::Text(run.to_owned()),
         integer(ended.job),
@@ -234,12 +231,20 @@ pub(crate) fn job(run: &str, ended: &JobFinished) -> Vec<Value> {
         integer(ended.out),
         integer(ended.err),
         Value::Flag(ended.leaked),
-        ended.tail.as_ref().map_or(Value::Null, |tail| bytes(tail.0.clone())),
-        ended.out_tail.as_ref().map_or(Value::Null, |tail| bytes(tail.0.clone())),
+        tail(ended.tail.as_ref()),
+        tail(ended.out_tail.as_ref()),
         Value::Flag(ended.timed_out),
         Value::Integer(ended.attempts.unwrap_or(1).into()),
         text(ended.cause.as_deref()),
     ]
+}
+
+fn code(code: Option<i32>) -> Value {
+    code.map_or(Value::Null, |code| Value::Integer(code.into()))
+}
+
+fn tail(tail: Option<&OsBytes>) -> Value {
+    tail.map_or(Value::Null, |tail| bytes(tail.0.clone()))
 }
 
 fn integer(number: u64) -> Value {

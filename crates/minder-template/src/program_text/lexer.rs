@@ -204,6 +204,25 @@ pub(super) fn regexp(
     }
 }
 
+/// Reads text up to an unquoted `delimiter`. Returns the index after it.
+pub(super) fn text_until(
+    text: &[u8],
+    from: usize,
+    delimiter: u8,
+    found: &mut Vec<Alphabet>,
+) -> Option<usize> {
+    let mut at = from;
+    loop {
+        match *text.get(at)? {
+            b'\\' => at += 1,
+            VALUE => found.push(Alphabet::Text { excluded: vec![delimiter] }),
+            byte if byte == delimiter => return Some(at + 1),
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
 /// Returns what a value outside of strings may be.
 fn bare(syntax: &Syntax, text: &[u8], at: usize) -> Alphabet {
     let before = at.checked_sub(1).map(|at| text[at]);

@@ -3,9 +3,8 @@
 //! A program text is accepted if it is clear where each value stands: in a string, in a regular
 //! expression, or outside of these. A value may then consist only of characters that end no string and
 //! no regular expression, and that the language does not expand there. Outside of these it is a number,
-//! or a name that the language does not use itself.
-//! So each value remains the part of the program that it is in
-//! the template. What the program does with that text is the user's: a program that has words which
+//! or a name that the language does not use itself. So each value remains the part of the program that
+//! it is in the template. What the program does with that text is the user's: a program that has words which
 //! run text, such as `system` and `eval`, is not accepted.
 
 mod alphabet;

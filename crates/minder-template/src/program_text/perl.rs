@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::alphabet::{Alphabet, VALUE};
-use super::lexer::{Previous, is_word_byte, regexp};
+use super::lexer::{Previous, is_word_byte, regexp, text_until};
 use super::syntax::{exclude_formats, runs_text};
 use crate::word_list::lists;
 
@@ -160,12 +160,12 @@ fn operator(
     let mut end = match word {
         b"s" | b"m" | b"qr" => expanding_regexp(text, at, delimiter, excluded, found)?,
         b"qq" => expanding_text(text, at + 1, delimiter, excluded, found)?,
-        _ => plain_text(text, at + 1, delimiter, found)?,
+        _ => text_until(text, at + 1, delimiter, found)?,
     };
     let before = found.len();
     match word {
         b"s" => end = expanding_text(text, end, delimiter, excluded, found)?,
-        b"y" | b"tr" => end = plain_text(text, end, delimiter, found)?,
+        b"y" | b"tr" => end = text_until(text, end, delimiter, found)?,
         _ => {}
     }
     let flags = text[end..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -206,7 +206,7 @@ fn quoted(
     let end = if expands {
         expanding_text(text, at + 1, text[at], excluded, found)?
     } else {
-        plain_text(text, at + 1, text[at], found)?
+        text_until(text, at + 1, text[at], found)?
     };
     // Files may be opened by such a text: `|command`.
     (found.len() == before || !text[at..end].contains(&b'|')).then_some(end)
@@ -221,26 +221,12 @@ fn expanding_text(
     found: &mut Vec<Alphabet>,
 ) -> Option<usize> {
     let before = found.len();
-    let end = plain_text(text, from, delimiter, found)?;
+    let end = text_until(text, from, delimiter, found)?;
     for alphabet in &mut found[before..] {
         *alphabet = Alphabet::Text { excluded: [excluded, &[delimiter]].concat() };
     }
     restrict(&text[from..end], before, found);
     Some(end)
-}
-
-/// Reads text up to an unquoted `delimiter`. Returns the index after it.
-fn plain_text(text: &[u8], from: usize, delimiter: u8, found: &mut Vec<Alphabet>) -> Option<usize> {
-    let mut at = from;
-    loop {
-        match *text.get(at)? {
-            b'\\' => at += 1,
-            VALUE => found.push(Alphabet::Text { excluded: vec![delimiter] }),
-            byte if byte == delimiter => return Some(at + 1),
-            _ => {}
-        }
-        at += 1;
-    }
 }
 
 /// Accepts only digits as the values since `before` that stand in a subscript, which is code, or in the

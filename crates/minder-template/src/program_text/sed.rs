@@ -1,7 +1,7 @@
 //! Reads scripts of sed as far as addresses, patterns and texts reach.
 
 use super::alphabet::{Alphabet, VALUE};
-use super::lexer::regexp;
+use super::lexer::{regexp, text_until};
 
 /// Returns what each value may be, or `None` if the script is not followed, or runs commands (`e`).
 pub(super) fn alphabets(script: &[u8]) -> Option<Vec<Alphabet>> {
@@ -59,20 +59,6 @@ fn substitution(script: &[u8], at: usize, found: &mut Vec<Alphabet>) -> Option<u
 /// Returns the delimiter at `at`.
 fn delimiter(script: &[u8], at: usize) -> Option<u8> {
     script.get(at).copied().filter(|byte| byte.is_ascii_punctuation() && *byte != b'\\')
-}
-
-/// Reads text up to an unquoted `delimiter`. Returns the index after it.
-fn text_until(script: &[u8], from: usize, delimiter: u8, found: &mut Vec<Alphabet>) -> Option<usize> {
-    let mut at = from;
-    loop {
-        match *script.get(at)? {
-            b'\\' => at += 1,
-            VALUE => found.push(Alphabet::Text { excluded: vec![delimiter] }),
-            byte if byte == delimiter => return Some(at + 1),
-            _ => {}
-        }
-        at += 1;
-    }
 }
 
 /// Reads a text up to the end of the line. Values in it are accepted with `found`.
