@@ -51,7 +51,7 @@ pub(super) struct ChildState {
     pub(super) suspension: Suspension,
     /// Whether a kill was requested while its process ran.
     pub(super) killed: bool,
-    /// Whether its deadline came while its process ran.
+    /// Whether its deadline came while its process ran, or its outputs were open without a limit.
     pub(super) timed_out: bool,
     pub(super) armed: Armed,
     /// Whether its outputs are in the list of deferred reads.
