@@ -320,6 +320,12 @@ fn leaked_output_is_closed_and_reported() {
         .stderr_contains("hold-stdout 3000 7 1")
         .stderr_contains("`--leak wait`");
     assert_eq!(closed.err.matches("left its output open").count(), 1);
+    let quiet = run_to_end("run -j1 --quiet KID hold-stdout 3000 7 ::: 1").exit_code(0);
+    assert!(
+        quiet.err.starts_with("minder: left its output open: ") && quiet.err.lines().count() == 1,
+        "{}",
+        quiet.err
+    );
     let waited = run_to_end("run -j1 --quiet --leak wait KID hold-stdout 700 ::: 9").exit_code(0);
     assert_eq!((waited.text().len(), waited.err.as_str()), (9, ""));
     assert!(waited.wall >= Duration::from_millis(700), "{:?}", waited.wall);

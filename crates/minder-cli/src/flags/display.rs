@@ -65,7 +65,7 @@ pub(crate) struct DisplayFlags {
     )]
     pub(crate) notify: Option<Duration>,
 
-    /// Print only errors on stderr.
+    /// Print only errors on stderr, and jobs that left their output open.
     #[arg(long, visible_alias = "silent")]
     pub(crate) quiet: bool,
 

@@ -69,14 +69,7 @@ impl Summary<'_> {
             let jobs = count(stats.requeued, "job");
             lines.push(format!("  killed because memory ran short, and requeued: {jobs}"));
         }
-        let leaked = |job: &String| {
-            format!("  left its output open: {}  (closed after 100 ms; `--leak wait` reads on)", shown(job))
-        };
-        lines.extend(stats.leaked.iter().map(leaked));
-        let unnamed = stats.leaked_count - stats.leaked.len() as u64;
-        if unnamed > 0 {
-            lines.push(format!("  and {unnamed} more that left their output open"));
-        }
+        lines.extend(self.leaked_lines());
         lines.extend(self.left_lines());
         // The output of failed jobs was shown. The record has the names of those that are not named here.
         if failed > named_count
@@ -174,6 +167,20 @@ impl Summary<'_> {
 
     /// Returns the line about processes that jobs left running. After a run that ended by itself,
     /// they continue to run.
+    /// Returns the lines about jobs that may have lost output after their end.
+    pub(crate) fn leaked_lines(&self) -> Vec<String> {
+        let stats = &self.report.stats;
+        let leaked = |job: &String| {
+            format!("  left its output open: {}  (closed after 100 ms; `--leak wait` reads on)", shown(job))
+        };
+        let mut lines: Vec<String> = stats.leaked.iter().map(leaked).collect();
+        let unnamed = stats.leaked_count - stats.leaked.len() as u64;
+        if unnamed > 0 {
+            lines.push(format!("  and {unnamed} more that left their output open"));
+        }
+        lines
+    }
+
     fn left_lines(&self) -> Option<String> {
         let adopted: Vec<String> = self
             .report

@@ -275,6 +275,10 @@ impl Observer for Console {
                     summary.lines(self.palette).iter().for_each(|line| styled_message(line));
                 }
             }
+            // Output may be lost, and nothing else says so.
+            RunEnd::Status(_) if self.display.quiet && !self.display.parallel => {
+                summary.leaked_lines().iter().for_each(|line| styled_message(line.trim_start()));
+            }
             RunEnd::Status(_) | RunEnd::Signal(_) | RunEnd::StdoutClosed => (),
         }
         self.notify_end(report);
