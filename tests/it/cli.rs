@@ -23,6 +23,8 @@ mod asked_to_exit;
 mod packing;
 #[cfg(target_os = "linux")] // Signals to the run.
 mod tries;
+#[cfg(target_os = "linux")] // Signals, terminals, and the memory of a process.
+mod slow_readers;
 mod suspend_interrupt;
 mod descriptors;
 #[cfg(unix)] // GNU make. `windows` has a jobserver as make has it there.

@@ -19,14 +19,12 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use minder_os::system_paths::TEMP_DIR_VARIABLE;
-
 use crate::notice::Notice;
 use crate::observer::Observer;
 use crate::output::batch::OutputBatch;
 use crate::output::sequencer::{LostOutput, OutputSequencer, ShowResult};
 use crate::recorder::RunRecorder;
-use crate::text::os_error_text;
+use crate::text::{cannot_save_in, os_error_text};
 
 /// Encoded events of finished jobs that are not in the journal yet.
 #[derive(Debug, Default)]
@@ -127,6 +125,9 @@ impl<'a> Committer<'a> {
             let shown = self.sequencer.show_more(all, max_jobs);
             has_more = shown.more;
             self.record_shown(shown)?;
+            if all {
+                self.sequencer.stdio.wait_drained();
+            }
         }
         Ok(())
     }
@@ -172,11 +173,4 @@ impl<'a> Committer<'a> {
     pub(crate) fn cannot_save(&self, error: &io::Error) -> String {
         cannot_save_in(&self.recorder.dir().display().to_string(), &os_error_text(error))
     }
-}
-
-/// Describes why output that waits cannot be written to a file in this directory.
-pub(crate) fn cannot_save_in(dir: &str, reason: &str) -> String {
-    format!(
-        "cannot save output in `{dir}`: {reason} (--tmpdir or {TEMP_DIR_VARIABLE} select another directory)"
-    )
 }

@@ -51,6 +51,7 @@ pub use self::{
     dry_run::list_commands,
     notice::Notice,
     observer::{Observer, RunningSnapshot, Snapshot},
+    output::stdio::{stderr_is_stalled, write_stderr},
     reader_wait::Interrupted,
     recorder::stdin_source,
     report::{RunEnd, RunReport},

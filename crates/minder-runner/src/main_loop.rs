@@ -15,6 +15,9 @@ use crate::observer::{RunningSnapshot, Snapshot};
 
 /// How often the main thread checks for signals if the poller cannot wait for them.
 const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a run that was asked to end waits for a reader that takes nothing of the output of finished
+/// jobs. What it does not take is shown when the run is resumed.
+const READER_TIMEOUT: Duration = Duration::from_secs(7);
 /// How long the worker threads may take once all jobs should be dead: longer than a child set waits
 /// for a child that cannot be killed.
 const WORKER_EXIT_TIMEOUT: Duration = Duration::from_secs(7);
@@ -34,7 +37,7 @@ pub(crate) struct MainLoop {
     workers: AtomicUsize,
     /// The number of worker threads whose jobs have not all finished.
     busy_workers: AtomicUsize,
-    /// Set when only waiting output is left to write. That may take as long as its reader takes.
+    /// Set when only waiting output is left to write. That may take as long as its reader takes something.
     draining: AtomicBool,
 }
 
@@ -82,7 +85,7 @@ impl MainLoop {
             let next_snapshot = context.observer.next_snapshot(started_at.elapsed());
             let wait = [poll_interval, next_snapshot].into_iter().flatten().min();
             let next = wait.and_then(|wait| Instant::now().checked_add(wait));
-            let deadline = [next, self.exit_deadline(&shutdown)].into_iter().flatten().min();
+            let deadline = [next, self.exit_deadline(context, &shutdown)].into_iter().flatten().min();
             if let Err(error) = self.poller.wait_deadline(&mut events, deadline) {
                 context.fail(error.to_string());
                 break;
@@ -90,7 +93,7 @@ impl MainLoop {
             while let Some(signal) = guard.next_signal() {
                 handle_signal(signal, guard, context, &mut shutdown);
             }
-            if self.exit_deadline(&shutdown).is_some_and(|at| Instant::now() >= at) {
+            if self.exit_deadline(context, &shutdown).is_some_and(|at| Instant::now() >= at) {
                 force_exit(context, &shutdown);
             }
             let elapsed = started_at.elapsed();
@@ -100,10 +103,15 @@ impl MainLoop {
     }
 
     /// Returns when the main thread stops waiting for the worker threads. After a single Ctrl-C it
-    /// waits until all finished output is written.
-    fn exit_deadline(&self, shutdown: &ShutdownState) -> Option<Instant> {
+    /// waits until all finished output is written, as long as the reader takes something.
+    fn exit_deadline(&self, context: &RunContext<'_>, shutdown: &ShutdownState) -> Option<Instant> {
+        let deadline = shutdown.deadline?;
         let waits_for_output = !shutdown.killed && self.draining.load(Ordering::SeqCst);
-        if waits_for_output { None } else { shutdown.deadline }
+        if !waits_for_output {
+            return Some(deadline);
+        }
+        let left = READER_TIMEOUT.saturating_sub(context.sequencer.stdio.silence());
+        Some(deadline.max(Instant::now() + left))
     }
 }
 

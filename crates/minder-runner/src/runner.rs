@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,10 +31,11 @@ use crate::notice::Notice;
 use crate::observer::Observer;
 use crate::outcome;
 use crate::output::batch::OutputBatch;
-use crate::output::sequencer::{LineBreaks, OutputSequencer, ShowOrder};
-use crate::output::stdio::{StdStreams, StdioWriter};
+use crate::output::sequencer::{LineBreaks, OutputSequencer};
+use crate::output::stdio::StdioWriter;
 use crate::output::store::HeldMemory;
-use crate::queue::JobQueue;
+use crate::output::waiting::ShowOrder;
+use crate::queue::{JobQueue, Task};
 use crate::reader_wait::wait_for_readers;
 use crate::recorder::RunRecorder;
 use crate::report::{RunReport, RunStats};
@@ -142,10 +143,10 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let mut sets = (0..workers)
         .map(|index| ChildSet::new(set_config(&config, workers, &recorder, index, &backlog)))
         .collect::<minder::Result<Vec<_>>>()?;
-    let (stdio, streams, table) = open_stdio(&config, first_job, &observer)?;
+    let (stdio, table) = open_stdio(&config, first_job, &observer, &recorder, (&pool, &backlog))?;
     drop(pipes);
     let order = if config.view == OutputView::Ordered { ShowOrder::Input } else { ShowOrder::Ended };
-    let sequencer = OutputSequencer::new((stdio, streams), order, resumed.filter, resumed.unshown)
+    let sequencer = OutputSequencer::new(stdio, order, resumed.filter, resumed.unshown)
         .with_line_breaks(line_breaks(&config));
     // In another order than that of the input, the job that all wait for may be the last to start.
     let sequencer =
@@ -233,6 +234,7 @@ fn finish(
     if let Some((from, to)) = context.queue.splitter().and_then(|splitter| splitter.growth()) {
         observer.notice(&Notice::BlockGrew { from, to });
     }
+    sequencer.stdio.finish();
     observer.finished(&report);
     if report.nothing_left && recorder.discard() {
         return report;
@@ -393,15 +395,31 @@ fn open_stdio(
     config: &RunConfig,
     first_job: ColumnCount,
     observer: &Arc<dyn Observer>,
-) -> Result<(StdioWriter, StdStreams, Option<ResultsTable>)> {
+    recorder: &RunRecorder,
+    (pool, backlog): (&Arc<JobPool<Task>>, &Arc<Backlog>),
+) -> Result<(StdioWriter, Option<ResultsTable>)> {
     let (table, replacement) = ResultsTable::open(config, first_job)?.unzip();
     let replacement = replacement.flatten().zip(config.files.table_name());
     if config.view == OutputView::Straight && std_was_closed(StdStream::Output) {
         bail!("cannot hand standard output to the jobs: it is closed");
     }
-    let (stdio, streams) =
-        StdioWriter::open(Arc::clone(observer), replacement).context("cannot use the standard streams")?;
-    Ok((stdio, streams, table))
+    let pool = Arc::clone(pool);
+    let backlog = Arc::clone(backlog);
+    let stalls = Arc::new(AtomicUsize::new(0));
+    let on_change = move |is_stalled: bool| {
+        let others = if is_stalled {
+            stalls.fetch_add(1, Ordering::SeqCst)
+        } else {
+            stalls.fetch_sub(1, Ordering::SeqCst) - 1
+        };
+        backlog.set_stalled(is_stalled || others > 0);
+        if !is_stalled {
+            pool.wake();
+        }
+    };
+    let stdio = StdioWriter::open(Arc::clone(observer), replacement, recorder.dir(), on_change)
+        .context("cannot use the standard streams")?;
+    Ok((stdio, table))
 }
 
 fn scheduler_config(control: &Control, slots: usize) -> SchedulerConfig {

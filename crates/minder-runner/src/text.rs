@@ -3,6 +3,8 @@
 
 use std::io;
 
+use minder_os::system_paths::TEMP_DIR_VARIABLE;
+
 pub use minder_os::{error_text as os_error_text, escape};
 
 /// Formats an error and its context as one line. Errors of the library include their cause.
@@ -17,6 +19,13 @@ pub fn format_error(error: &anyhow::Error) -> String {
         }
     }
     parts.join(": ")
+}
+
+/// Describes why output that waits cannot be written to a file in this directory.
+pub(crate) fn cannot_save_in(dir: &str, reason: &str) -> String {
+    format!(
+        "cannot save output in `{dir}`: {reason} (--tmpdir or {TEMP_DIR_VARIABLE} select another directory)"
+    )
 }
 
 /// Formats a duration for people: `42 ms`, `1.42 s`, `18.2 s`, `4 min 7 s`, `2 h 5 min`.

@@ -1,7 +1,7 @@
 //! The output that waits in files. Several sets may share it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Above this many times the bound, only streaming children are read.
@@ -25,8 +25,8 @@ const CROWDED_FACTOR: u64 = 4;
 /// - Paused children are read a little, each in turn, so that none waits for ever: one byte for every
 ///   16 of the others, and 64 KiB every 50 ms.
 /// - Above four times the bound, and while output of a streaming child
-///   ([`OutputMode::Stream`](crate::OutputMode::Stream)) arrives, all other children are read only
-///   this much.
+///   ([`OutputMode::Stream`](crate::OutputMode::Stream)) arrives, or the caller's own reader takes nothing
+///   ([`set_stalled`](Self::set_stalled)), all other children are read only this much.
 ///
 /// Sets whose output goes to the same place share one backlog. Bytes count from when they are written
 /// to a file until the file, or the [`SpillFile`](crate::SpillFile) that the caller took, is dropped.
@@ -67,10 +67,11 @@ pub struct Backlog {
     /// When output of a streaming child arrived last, in milliseconds since `created`, plus one. Zero
     /// before the first time.
     shown_at: AtomicU64,
+    is_stalled: AtomicBool,
     created: Instant,
 }
 
-// `bytes` and `shown_at` guide a heuristic and guard no other memory, so relaxed ordering is enough.
+// All of them guide a heuristic and guard no other memory, so relaxed ordering is enough.
 impl Backlog {
     /// Creates an empty backlog. Up to `even_max` bytes in files, all children are read.
     pub fn new(even_max: u64) -> Arc<Self> {
@@ -78,6 +79,7 @@ impl Backlog {
             even_max,
             bytes: AtomicU64::new(0),
             shown_at: AtomicU64::new(0),
+            is_stalled: AtomicBool::new(false),
             created: Instant::now(),
         })
     }
@@ -85,6 +87,17 @@ impl Backlog {
     /// Returns how many bytes wait in files.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether the reader of the output takes nothing, so that what is read can only wait in files.
+    ///
+    /// ```
+    /// let backlog = minder::Backlog::new(64 << 20);
+    /// backlog.set_stalled(true); // above 256 MiB, children that are kept until their exit now block
+    /// backlog.set_stalled(false);
+    /// ```
+    pub fn set_stalled(&self, is_stalled: bool) {
+        self.is_stalled.store(is_stalled, Ordering::Relaxed);
     }
 
     /// Returns how many bytes more may be written while all children are read.
@@ -102,9 +115,9 @@ impl Backlog {
     pub(crate) fn is_crowded(&self, within: Duration) -> bool {
         let shown_at = self.shown_at.load(Ordering::Relaxed);
         let within = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+        let is_shown = || shown_at > 0 && self.now().saturating_sub(shown_at) <= within;
         self.bytes() / CROWDED_FACTOR > self.even_max
-            && shown_at > 0
-            && self.now().saturating_sub(shown_at) <= within
+            && (self.is_stalled.load(Ordering::Relaxed) || is_shown())
     }
 
     /// Notes that output of a streaming child arrived, or would have if the file that it is forwarded

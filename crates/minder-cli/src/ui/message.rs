@@ -6,7 +6,6 @@ use std::time::Instant;
 use minder::Interest;
 use minder::os::wait_ready;
 use minder_os::escape;
-use minder_runner::blocking_io;
 
 use crate::ui::symbols::Symbols;
 
@@ -22,9 +21,10 @@ pub(crate) fn styled_message(line: &str) {
     write_stderr(message_line(line).as_bytes());
 }
 
-/// Writes to stderr, and waits for its reader even if the stream is non-blocking. Write errors are ignored.
+/// Writes to stderr. Outside of a run, this waits for its reader, even if the stream is non-blocking. Write
+/// errors are ignored.
 pub(crate) fn write_stderr(bytes: &[u8]) {
-    let _ = blocking_io::write_all(&io::stderr(), bytes);
+    minder_runner::write_stderr(bytes);
 }
 
 /// Returns a line with the name of the program before it and the end of the line.
@@ -47,6 +47,9 @@ pub(crate) fn try_to(print: impl FnOnce()) {
 
 /// Returns whether a write to stderr would not block. `None`: it is not known.
 pub(crate) fn stderr_is_writable() -> Option<bool> {
+    if minder_runner::stderr_is_stalled() {
+        return Some(false);
+    }
     // A handle on Windows does not report whether its pipe has room.
     if std::env::consts::FAMILY == "windows" {
         return None;

@@ -2,6 +2,9 @@
 
 mod types;
 mod closed;
+mod nonblocking;
+#[cfg(unix)]
+mod nonblocking_unix;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -12,6 +15,7 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
+pub use nonblocking::NonblockingWriter;
 pub use types::StdStream;
 
 use std::fs::File;

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 
 use super::types::StdStream;
 
+pub(super) use super::nonblocking_unix::NonblockingWriter;
+
 pub(super) fn std_file(stream: StdStream) -> io::Result<File> {
     let duplicate = match stream {
         StdStream::Input => io::stdin().as_fd().try_clone_to_owned(),

@@ -1,11 +1,41 @@
 //! Windows: duplicates of the standard handles.
 
 use std::fs::File;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::os::windows::io::AsHandle;
 use std::path::PathBuf;
 
 use super::types::StdStream;
+use crate::files::send_file;
+
+/// A pipe or a console has no write that does not wait and that leaves other processes alone:
+/// `PIPE_NOWAIT` is a property of the pipe (SetNamedPipeHandleState).
+#[derive(Debug)]
+pub(super) struct NonblockingWriter {
+    is_terminal: bool,
+}
+
+impl NonblockingWriter {
+    pub(super) fn new(file: &File) -> Self {
+        Self { is_terminal: file.is_terminal() }
+    }
+
+    pub(super) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    pub(super) fn has_same_reader(&self, _other: &Self) -> bool {
+        false
+    }
+
+    pub(super) fn write(&mut self, mut file: &File, bytes: &[u8]) -> io::Result<usize> {
+        file.write(bytes)
+    }
+
+    pub(super) fn send_file(&mut self, file: &File, from: &File, offset: u64, len: u64) -> io::Result<u64> {
+        send_file(from, offset, len, file)
+    }
+}
 
 pub(super) fn std_file(stream: StdStream) -> io::Result<File> {
     let duplicate = match stream {

@@ -90,7 +90,7 @@ impl LineBuffer {
         for stream in [Stream::Stdout, Stream::Stderr] {
             if std::mem::take(&mut self.open_lines[stream as usize]) {
                 let decoration = sink.style.map(|style| (style, &mut sink.decorators[stream as usize]));
-                had_stdout |= sink.sequencer.show_lines(sink.job, stream, [b"\n", &[]], decoration, false);
+                had_stdout |= sink.sequencer.close_line(sink.job, stream, decoration);
             }
         }
         if had_stdout {

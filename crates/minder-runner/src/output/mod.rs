@@ -4,7 +4,9 @@
 mod color;
 pub(crate) mod decorate;
 pub(crate) mod stdio;
+pub(crate) mod stream;
 pub(crate) mod store;
 pub(crate) mod batch;
+pub(crate) mod waiting;
 pub(crate) mod sequencer;
 pub(crate) mod line_buffer;

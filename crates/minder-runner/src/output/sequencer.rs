@@ -7,7 +7,11 @@
 //!
 //! # Locking
 //!
-//! `state` protects the standard streams and the waiting jobs. Everything that writes holds it.
+//! `state` protects the waiting jobs and the order of what is written. Everything that writes holds it.
+//! No write waits for a reader: what the reader does not take goes to the queue of a stream
+//! ([`super::stream`]). As long as something is there, no further job is written, as if another job were
+//! live; the live job itself adds to the queue, in the memory that it is granted. When the queue is
+//! empty, the worker threads are woken, and [`OutputSequencer::is_due`] says that they have to continue.
 //!
 //! The atomics are read without the lock, by every worker thread, and all operations on them are
 //! sequentially consistent:
@@ -24,47 +28,42 @@
 //!   or lets one more job start.
 //! - `lines_waiting` is set under the lock by a job that could not write, and is taken under the
 //!   lock by the thread that finds nothing live any more.
+//! - `was_stalled` is set under the lock when something is put off because a stream is stalled, and is
+//!   cleared under it by the thread that continues. A stream wakes the worker threads after it has
+//!   stopped being stalled, so one of them reads both.
 //! - `unsubmitted` is incremented without the lock, before the worker thread's job counts as
 //!   finished, and is decremented under it when the batch is submitted. `forget_finished`
 //!   decrements it without the lock, but only after the job was counted a second time. `try_claim`
 //!   reads it under the lock: if it is 0 and nothing waits, no output of an earlier job is still to
 //!   be written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use minder::{SpillFile, Stream};
-use minder_os::files::read_at;
 
 use crate::output::batch::OutputBatch;
 use crate::output::decorate::LineDecorator;
 use crate::output::decorate::LineStyle;
-use crate::output::stdio::StdStreams;
 use crate::output::stdio::StdioWriter;
+use crate::output::stdio::for_each_chunk;
 use crate::output::store::FinishedJob;
 use crate::output::store::JobFile;
 use crate::output::store::Location;
 use crate::output::store::Segment;
+use crate::output::stream::Done;
+use crate::output::waiting::{PendingWrite, ShowOrder, State, Unwritten, last_byte};
 use crate::resume::ResumeFilter;
+use minder::{Chunk, SpillFile, Stream};
 
 /// The most finished jobs that wait. At this number, no further job starts until half are
 /// written.
 const WAITING_MAX: usize = 10_000;
-/// From this length on, the kernel moves the bytes of a file without a copy.
-const SENDFILE_MIN: u64 = 32 << 10;
-
-/// The order in which the output of jobs is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ShowOrder {
-    /// As the jobs finish.
-    Ended,
-    /// As the jobs are in the input.
-    Input,
-}
+/// The most bytes of finished jobs that wait for a slow reader. At this number, no further job starts
+/// until half are written. In the order of the input, jobs also wait for other jobs, and only the number
+/// of jobs counts.
+const WAITING_BYTES_MAX: u64 = 256 << 20;
 
 /// Writes the output of all worker threads. See the module for its locking.
 #[derive(Debug)]
@@ -72,6 +71,8 @@ pub(crate) struct OutputSequencer {
     pub(crate) stdio: StdioWriter,
     order: ShowOrder,
     state: Mutex<State>,
+    /// Whether something was put off because a reader takes nothing.
+    was_stalled: AtomicBool,
     /// The live job, or 0.
     live_job: AtomicU64,
     /// The largest number of a job that has started.
@@ -86,25 +87,6 @@ pub(crate) struct OutputSequencer {
     lines_waiting: AtomicBool,
     /// How many finished jobs are still in the batches of worker threads, or held back.
     unsubmitted: AtomicUsize,
-}
-
-#[derive(Debug)]
-struct State {
-    streams: StdStreams,
-    /// By job number, or by order of arrival.
-    waiting: BTreeMap<u64, FinishedJob>,
-    /// Jobs whose output is written after the last job, by number.
-    last: BTreeMap<u64, FinishedJob>,
-    arrivals: u64,
-    /// Jobs that are skipped in the order of the input, since they do not run in this attempt.
-    resume: Arc<ResumeFilter>,
-    /// Jobs with output from an earlier attempt that run again: that output is written first.
-    repeated: Vec<FinishedJob>,
-    /// How many jobs were written whose journal event for that is not appended yet.
-    unrecorded: usize,
-    decorated: Vec<u8>,
-    /// Whether the last byte of a stream ended no line, as far as `line_breaks` needs it.
-    open_lines: [bool; 2],
 }
 
 /// Which jobs get a line break before the decorated line of another job.
@@ -149,19 +131,21 @@ impl OutputSequencer {
     /// Creates a sequencer. `unshown` are jobs that an earlier attempt recorded and did not write.
     /// They wait for their turn.
     pub(crate) fn new(
-        (stdio, streams): (StdioWriter, StdStreams),
+        stdio: StdioWriter,
         order: ShowOrder,
         resume: Arc<ResumeFilter>,
         unshown: Vec<FinishedJob>,
     ) -> Self {
         let waiting = BTreeMap::new();
         let mut state = State {
-            streams,
             waiting,
             last: BTreeMap::new(),
             arrivals: 0,
+            waiting_bytes: 0,
+            unwritten: VecDeque::new(),
+            buffer: Vec::new(),
             resume,
-            repeated: Vec::new(),
+            repeated: VecDeque::new(),
             unrecorded: 0,
             decorated: Vec::new(),
             open_lines: [false; 2],
@@ -170,7 +154,7 @@ impl OutputSequencer {
             if state.resume.skips(finished.job) {
                 state.add_waiting(order, finished);
             } else {
-                state.repeated.push(finished);
+                state.repeated.push_back(finished);
             }
         }
         let first = if order == ShowOrder::Input { state.next_from(1) } else { 0 };
@@ -178,6 +162,7 @@ impl OutputSequencer {
             stdio,
             order,
             state: Mutex::new(state),
+            was_stalled: AtomicBool::new(false),
             live_job: AtomicU64::new(first),
             last_started: AtomicU64::new(0),
             backlogged: AtomicBool::new(false),
@@ -231,6 +216,7 @@ impl OutputSequencer {
     pub(crate) fn try_claim(&self, job: u64) -> bool {
         let state = self.lock();
         self.order == ShowOrder::Ended
+            && !self.stdio.is_stalled()
             && state.waiting.is_empty()
             && self.unsubmitted.load(Ordering::SeqCst) == 0
             && self.live_job.compare_exchange(0, job, Ordering::SeqCst, Ordering::SeqCst).is_ok()
@@ -247,6 +233,27 @@ impl OutputSequencer {
         self.is_free() && !self.lock().waiting.is_empty()
     }
 
+    /// Returns `true` if the readers take something again, and what was put off has to be written or
+    /// recorded.
+    pub(crate) fn can_continue(&self) -> bool {
+        self.was_stalled.load(Ordering::SeqCst) && !self.stdio.is_stalled()
+    }
+
+    /// Returns `true` if bytes wait for a reader.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.stdio.is_stalled()
+    }
+
+    /// Returns how much was queued for the readers so far.
+    pub(crate) fn queued(&self) -> [u64; 2] {
+        self.stdio.queued()
+    }
+
+    /// Returns `true` if the readers have taken everything up to there, or never will.
+    pub(crate) fn has_written(&self, queued: [u64; 2]) -> bool {
+        self.stdio.has_written(queued) || self.stdio.is_broken()
+    }
+
     /// Returns `true` if so much output waits that no further job should start.
     pub(crate) fn is_backlogged(&self) -> bool {
         self.backlogged.load(Ordering::SeqCst)
@@ -254,13 +261,23 @@ impl OutputSequencer {
 
     /// Returns the file to which the kernel may forward the output of the live job.
     pub(crate) fn open_to_forward(&self) -> Option<Arc<File>> {
-        let state = self.lock();
-        self.stdio.may_forward(&state.streams).then(|| Arc::clone(state.streams.out()))
+        self.stdio.open_to_forward()
     }
 
-    /// Writes bytes of a running job at once.
+    /// Writes bytes before the output of a running job.
     pub(crate) fn show(&self, stream: Stream, bytes: &[u8], mut decoration: Option<LineDecoration<'_>>) {
-        self.write(&mut self.lock(), stream, bytes, &mut decoration);
+        self.write(&mut self.lock(), stream, bytes, &mut decoration, None);
+    }
+
+    /// Writes bytes of a running job. Those that wait for a reader count in the memory of the job.
+    pub(crate) fn show_chunk(
+        &self,
+        stream: Stream,
+        chunk: Chunk,
+        mut decoration: Option<LineDecoration<'_>>,
+    ) {
+        let chunk = Arc::new(chunk);
+        self.write(&mut self.lock(), stream, &chunk, &mut decoration, Some(Arc::clone(&chunk)));
     }
 
     /// Writes bytes, decorated if there is a decoration.
@@ -270,13 +287,14 @@ impl OutputSequencer {
         stream: Stream,
         bytes: &[u8],
         decoration: &mut Option<LineDecoration<'_>>,
+        charge: Option<Arc<Chunk>>,
     ) {
         let Some((style, decorator)) = decoration else {
-            return self.stdio.write(&state.streams, stream, bytes);
+            return self.stdio.write(stream, bytes, charge);
         };
-        let State { streams, decorated, open_lines, .. } = state;
+        let State { decorated, open_lines, .. } = state;
         self.decorate(stream, bytes, (style, decorator), decorated, open_lines);
-        self.stdio.write(streams, stream, decorated);
+        self.stdio.write(stream, decorated, charge);
     }
 
     /// Puts the decorated bytes into `decorated`. If the line of another job is open, it is ended before.
@@ -313,7 +331,7 @@ impl OutputSequencer {
             state.decorated.clear();
             decorator.finish(style, &mut state.decorated);
             self.note_open_line(&state.decorated, &mut state.open_lines[stream as usize]);
-            self.stdio.write(&state.streams, stream, &state.decorated);
+            self.stdio.write(stream, &state.decorated, None);
         }
     }
 
@@ -336,9 +354,24 @@ impl OutputSequencer {
             self.live_job.store(job, Ordering::SeqCst);
         }
         for bytes in parts {
-            self.write(state, stream, bytes, &mut decoration);
+            self.write(state, stream, bytes, &mut decoration, None);
         }
         true
+    }
+
+    /// Ends a line of which a running job has written a part. Returns `false` if another job is live.
+    pub(crate) fn close_line(
+        &self,
+        job: u64,
+        stream: Stream,
+        mut decoration: Option<LineDecoration<'_>>,
+    ) -> bool {
+        let state = &mut *self.lock();
+        let has_turn = self.has_turn(job);
+        if has_turn {
+            self.write(state, stream, b"\n", &mut decoration, None);
+        }
+        has_turn
     }
 
     /// Makes the job no longer live, if it is.
@@ -354,11 +387,14 @@ impl OutputSequencer {
         decoration: Option<LineDecoration<'_>>,
     ) {
         let state = &mut *self.lock();
-        let SpillFile { file, start, len, .. } = &spilled;
-        if let Err(error) = self.show_range(state, stream, (file, *start, start + len), decoration) {
+        let JobFile { file, path, range, charge } = JobFile::from(spilled);
+        let Some(file) = file.map(Arc::new) else { return };
+        let place = (&file, range.start, range.end);
+        let kept = JobFile { file: None, path, range, charge };
+        let done = Done(Box::new(|| kept.remove()));
+        if let Err(error) = self.show_range(state, stream, place, decoration, Some(done)) {
             self.stdio.fail_reading(&error);
         }
-        JobFile::from(spilled).remove();
     }
 
     /// Writes what may be written of a batch and of what waits. The rest of the batch waits from
@@ -371,6 +407,7 @@ impl OutputSequencer {
         let state = &mut *self.lock();
         let mut shown = ShowResult::default();
         let before = self.live_job.load(Ordering::SeqCst);
+        self.take_written(state, &mut shown);
         let mut pending = PendingWrite::default();
         let jobs = batch.take_jobs();
         let submitted = jobs.len();
@@ -385,7 +422,7 @@ impl OutputSequencer {
                 state.add_waiting(self.order, finished);
             }
         }
-        self.write_pending(state, batch.bytes(), &mut pending);
+        self.write_pending(batch.bytes(), &mut pending);
         self.unsubmitted.fetch_sub(submitted, Ordering::SeqCst);
         self.show_waiting(state, &mut shown, max_jobs);
         self.update_after_show(state, &mut shown, before);
@@ -402,6 +439,30 @@ impl OutputSequencer {
         // The live job ended a line: other jobs may write theirs.
         shown.wake |= now != before && now == 0 && self.lines_waiting.swap(false, Ordering::SeqCst);
         state.unrecorded += shown.jobs.len();
+        if self.stdio.is_stalled() && !(shown.jobs.is_empty() && shown.files.is_empty()) {
+            // They are recorded once the readers have taken them.
+            self.was_stalled.store(true, Ordering::SeqCst);
+            state.unwritten.push_back(Unwritten {
+                queued: self.stdio.queued(),
+                jobs: std::mem::take(&mut shown.jobs),
+                files: std::mem::take(&mut shown.files),
+            });
+        }
+    }
+
+    /// Takes the jobs that the readers have taken meanwhile, and whose journal event is due.
+    fn take_written(&self, state: &mut State, shown: &mut ShowResult) {
+        if !self.stdio.is_stalled() {
+            self.was_stalled.store(false, Ordering::SeqCst);
+        }
+        while state.unwritten.front().is_some_and(|first| self.stdio.has_written(first.queued))
+            && let Some(first) = state.unwritten.pop_front()
+        {
+            // `update_after_show` counts them once more.
+            state.unrecorded -= first.jobs.len();
+            shown.jobs.extend(first.jobs);
+            shown.files.extend(first.files);
+        }
     }
 
     /// Records that the journal has the event for this many jobs. Returns `true` if no output waits
@@ -409,7 +470,7 @@ impl OutputSequencer {
     pub(crate) fn mark_recorded(&self, jobs: usize) -> bool {
         let state = &mut *self.lock();
         state.unrecorded -= jobs;
-        state.unrecorded == 0 && state.has_nothing_left()
+        state.unrecorded == 0 && state.has_nothing_left() && !self.stdio.is_stalled()
     }
 
     /// Writes what waits, as far as its order allows, or all of it. `max_jobs` is as in
@@ -418,18 +479,24 @@ impl OutputSequencer {
         let state = &mut *self.lock();
         let mut shown = ShowResult::default();
         let before = self.live_job.load(Ordering::SeqCst);
-        for mut finished in std::mem::take(&mut state.repeated) {
+        self.take_written(state, &mut shown);
+        while !self.is_held_up()
+            && let Some(mut finished) = state.repeated.pop_front()
+        {
             self.show_finished(state, &mut finished, &[], &mut PendingWrite::default(), &mut shown);
         }
         self.show_waiting(state, &mut shown, max_jobs);
         while all
             && shown.jobs.len() < max_jobs
+            && !self.is_held_up()
             && let Some((_, finished)) = state.waiting.pop_first()
         {
+            state.waiting_bytes -= finished.bytes();
             self.take_turn(state, finished, &[], &mut PendingWrite::default(), &mut shown);
         }
         while all
             && shown.jobs.len() < max_jobs
+            && !self.is_held_up()
             && let Some((_, mut finished)) = state.last.pop_first()
         {
             if let Some(end) = &finished.end {
@@ -444,18 +511,38 @@ impl OutputSequencer {
 
     /// Returns `true` if nothing waits and everything that was due could be written.
     pub(crate) fn is_done(&self) -> bool {
-        self.lock().has_nothing_left() && !self.stdio.is_broken()
+        self.lock().has_nothing_left() && !self.stdio.is_stalled() && !self.stdio.is_broken()
     }
 
     fn update_backlog(&self, state: &State, shown: &mut ShowResult) {
-        if state.waiting.len() >= WAITING_MAX && self.bounded {
+        // Without a bound, the job for which all others wait has to start.
+        let bounded = self.bounded || self.order == ShowOrder::Ended;
+        let bytes = if self.order == ShowOrder::Ended { state.waiting_bytes } else { 0 };
+        if bounded && (state.waiting.len() >= WAITING_MAX || bytes >= WAITING_BYTES_MAX) {
             self.backlogged.store(true, Ordering::SeqCst);
-        } else if state.waiting.len() <= WAITING_MAX / 2 && self.backlogged.swap(false, Ordering::SeqCst) {
+        } else if state.waiting.len() <= WAITING_MAX / 2
+            && bytes <= WAITING_BYTES_MAX / 2
+            && self.backlogged.swap(false, Ordering::SeqCst)
+        {
             shown.wake = true;
         }
     }
 
+    /// Returns `true` if it is the job's turn, and the readers take something.
     fn may_show(&self, job: u64) -> bool {
+        self.has_turn(job) && !self.is_held_up()
+    }
+
+    /// Returns `true` if the readers take nothing, and notes that something is put off for that.
+    fn is_held_up(&self) -> bool {
+        let is_stalled = self.stdio.is_stalled();
+        if is_stalled {
+            self.was_stalled.store(true, Ordering::SeqCst);
+        }
+        is_stalled
+    }
+
+    fn has_turn(&self, job: u64) -> bool {
         match (self.order, self.live_job.load(Ordering::SeqCst)) {
             (ShowOrder::Ended, 0) => true,
             (_, owner) => owner == job,
@@ -482,6 +569,7 @@ impl OutputSequencer {
                 break;
             }
             let finished = entry.remove();
+            state.waiting_bytes -= finished.bytes();
             self.take_turn(state, finished, &[], &mut PendingWrite::default(), shown);
         }
     }
@@ -507,7 +595,7 @@ impl OutputSequencer {
             finished.needs_shown_event = false;
         }
         if let Some(end) = &finished.end {
-            self.write_pending(state, batch, pending);
+            self.write_pending(batch, pending);
             self.stdio.observer().job_ended(end);
         }
         if is_shown_last {
@@ -553,27 +641,28 @@ impl OutputSequencer {
             match (location, &mut decoration) {
                 (Location::Batch(range), None) => {
                     if !pending.extend(stream, range) {
-                        self.write_pending(state, batch, pending);
+                        self.write_pending(batch, pending);
                         *pending = PendingWrite { stream: Some(stream), range: range.clone() };
                     }
                 }
                 (Location::Batch(range), Some(_)) => {
-                    self.write_pending(state, batch, pending);
-                    self.write(state, stream, &batch[range.clone()], &mut decoration);
+                    self.write_pending(batch, pending);
+                    self.write(state, stream, &batch[range.clone()], &mut decoration, None);
                 }
                 (Location::Held(held), _) => {
-                    self.write_pending(state, batch, pending);
-                    self.write(state, stream, held.as_slice(), &mut decoration);
+                    self.write_pending(batch, pending);
+                    self.write(state, stream, held.as_slice(), &mut decoration, None);
                 }
                 (Location::Shared(file, range), _) => {
-                    self.write_pending(state, batch, pending);
-                    read =
-                        read.and(self.show_range(state, stream, (file, range.start, range.end), decoration));
+                    self.write_pending(batch, pending);
+                    let range = (file, range.start, range.end);
+                    read = read.and(self.show_range(state, stream, range, decoration, None));
                 }
                 (Location::Own(own), _) => {
-                    self.write_pending(state, batch, pending);
-                    let shows = own.open().and_then(|file| {
-                        self.show_range(state, stream, (&file, own.range.start, own.range.end), decoration)
+                    self.write_pending(batch, pending);
+                    let shows = own.open().map(Arc::new).and_then(|file| {
+                        let range = (&file, own.range.start, own.range.end);
+                        self.show_range(state, stream, range, decoration, None)
                     });
                     read = read.and(shows);
                 }
@@ -611,10 +700,10 @@ impl OutputSequencer {
         }
     }
 
-    fn write_pending(&self, state: &State, batch: &[u8], pending: &mut PendingWrite) {
+    fn write_pending(&self, batch: &[u8], pending: &mut PendingWrite) {
         let PendingWrite { stream, range } = std::mem::take(pending);
         if let Some(stream) = stream {
-            self.stdio.write(&state.streams, stream, &batch[range]);
+            self.stdio.write(stream, &batch[range], None);
         }
     }
 
@@ -622,81 +711,26 @@ impl OutputSequencer {
         &self,
         state: &mut State,
         stream: Stream,
-        (file, at, end): (&File, u64, u64),
+        (file, at, end): (&Arc<File>, u64, u64),
         decoration: Option<LineDecoration<'_>>,
+        done: Option<Done>,
     ) -> io::Result<()> {
-        let State { streams, decorated, open_lines, .. } = state;
-        match decoration {
-            None if end - at >= SENDFILE_MIN => self.stdio.copy(streams, stream, file, at, end - at),
-            None => self.stdio.for_each_chunk(streams, file, at, end, |writer, streams, bytes| {
-                writer.write(streams, stream, bytes);
-            }),
-            Some((style, decorator)) => {
-                self.stdio.for_each_chunk(streams, file, at, end, |writer, streams, bytes| {
-                    self.decorate(stream, bytes, (style, decorator), decorated, open_lines);
-                    writer.write(streams, stream, decorated);
-                })
-            }
+        let State { buffer, decorated, open_lines, .. } = state;
+        let Some((style, decorator)) = decoration else {
+            return self.stdio.copy(buffer, stream, (file, at, end), done);
+        };
+        let shown = for_each_chunk(buffer, file, at, end, |_, bytes| {
+            self.decorate(stream, bytes, (style, decorator), decorated, open_lines);
+            self.stdio.write(stream, decorated, None);
+            !self.stdio.is_broken()
+        });
+        if let Some(done) = done {
+            (done.0)();
         }
+        shown
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Returns the last byte of a segment, if it has one that can be read.
-fn last_byte(location: &Location, batch: &[u8]) -> Option<u8> {
-    let last_of = |file: &File, end: u64| {
-        let mut byte = [0];
-        let read = read_at(file, &mut byte, end.checked_sub(1)?).ok()?;
-        (read == 1).then_some(byte[0])
-    };
-    match location {
-        Location::Batch(range) => batch[range.clone()].last().copied(),
-        Location::Held(held) => held.as_slice().last().copied(),
-        Location::Shared(file, range) => last_of(file, range.end),
-        Location::Own(own) => last_of(&own.open().ok()?, own.range.end),
-    }
-}
-
-/// Adjacent bytes of a batch, for one stream.
-#[derive(Debug, Default)]
-struct PendingWrite {
-    stream: Option<Stream>,
-    range: Range<usize>,
-}
-
-impl PendingWrite {
-    /// Adds a range if it is adjacent. Returns `true` if it is.
-    fn extend(&mut self, stream: Stream, range: &Range<usize>) -> bool {
-        let follows = self.stream == Some(stream) && self.range.end == range.start;
-        if follows {
-            self.range.end = range.end;
-        }
-        follows
-    }
-}
-
-impl State {
-    fn add_waiting(&mut self, order: ShowOrder, finished: FinishedJob) {
-        self.arrivals += 1;
-        let key = if order == ShowOrder::Input { finished.job } else { self.arrivals };
-        self.waiting.insert(key, finished);
-    }
-
-    /// Returns `true` if no output is left to be written.
-    fn has_nothing_left(&self) -> bool {
-        self.waiting.is_empty() && self.last.is_empty()
-    }
-
-    /// Returns the first job, from this number on, that is not skipped.
-    fn next_from(&self, job: u64) -> u64 {
-        let last = self.resume.last();
-        let mut job = job;
-        while job <= last && self.resume.skips(job) && !self.waiting.contains_key(&job) {
-            job += 1;
-        }
-        job
     }
 }

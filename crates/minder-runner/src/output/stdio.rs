@@ -1,43 +1,58 @@
 //! The standard streams: writes bytes to them, and remembers whether that failed.
 
 use std::fs::File;
-use std::io::{self, IsTerminal};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use minder::Stream;
-use minder_os::files::{read_at, send_file};
+use minder::{Chunk, Stream};
+use minder_os::files::read_at;
 use minder_os::stdio::{StdStream, std_file, std_was_closed};
-use minder_os::terminal::write_console;
 
 use crate::blocking_io;
 use crate::observer::Observer;
-use crate::text::os_error_text;
+use crate::output::stream::{Done, OutputStream, StreamError, missing};
+use crate::text::{cannot_save_in, os_error_text};
 
 /// The most bytes of a file that are read at once.
 const READ_SIZE: usize = 128 << 10;
-/// The most bytes that one sendfile(2) moves.
-const SEND_MAX: u64 = 1 << 20;
+/// From this length on, the kernel moves the bytes of a file without a copy.
+const SENDFILE_MIN: u64 = 32 << 10;
 
-/// Standard output and standard error, without buffers. They are part of the state that the lock of
-/// the sequencer protects, so one thread at a time writes.
-#[derive(Debug)]
-pub(crate) struct StdStreams {
-    out: Arc<File>,
-    err: Arc<File>,
-    /// For reading files; kept to save allocations.
-    buffer: Vec<u8>,
+/// The standard error of the current run, for messages.
+static MESSAGES: Mutex<Option<OutputStream>> = Mutex::new(None);
+
+/// Writes to standard error, without its buffer. Errors are ignored. During a run this does not wait for
+/// the reader: what that does not take waits, together with the output of jobs.
+pub fn write_stderr(bytes: &[u8]) {
+    match messages() {
+        Some(stream) => stream.write(bytes, None),
+        None => drop(blocking_io::write_all(&io::stderr(), bytes)),
+    }
 }
 
-/// The state of the standard streams. Every thread may read it at any time; only the thread that
-/// holds the lock of the sequencer writes bytes.
+/// Returns `true` if bytes wait for the reader of standard error.
+pub fn stderr_is_stalled() -> bool {
+    messages().is_some_and(|stream| stream.is_stalled())
+}
+
+fn messages() -> Option<OutputStream> {
+    MESSAGES.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// The standard streams, without buffers, and what became of them. No write waits for a reader.
 ///
 /// `closed` and `failure` only ever change once, from good to bad. A thread that reads an old value
 /// tries one more write, which fails in the same way.
 #[derive(Debug)]
 pub(crate) struct StdioWriter {
     observer: Arc<dyn Observer>,
+    out: OutputStream,
+    err: OutputStream,
+    /// Where output waits that is not in memory.
+    dir: PathBuf,
     /// Whether standard output has no reader any more.
     closed: AtomicBool,
     failure: Mutex<Option<String>>,
@@ -52,31 +67,40 @@ pub(crate) struct StdioWriter {
 
 impl StdioWriter {
     /// Opens the standard streams. `replacement` is a file that takes the place of standard output,
-    /// and its name.
+    /// and its name. Output that cannot wait in memory is saved in `dir`. `on_change` is called with
+    /// `true` when bytes begin to wait for the reader of a stream, and with `false` when none waits any
+    /// more.
     pub(crate) fn open(
         observer: Arc<dyn Observer>,
         replacement: Option<(File, String)>,
-    ) -> io::Result<(Self, StdStreams)> {
+        dir: &Path,
+        on_change: impl Fn(bool) + Clone + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         // Rust's runtime opens the null device in place of a closed standard output, and that would
         // accept everything.
         let is_shut = replacement.is_none() && std_was_closed(StdStream::Output);
-        let (out, name) = match replacement {
+        let (out, out_name) = match replacement {
             Some(replacement) => replacement,
             None => (std_file(StdStream::Output)?, "standard output".to_owned()),
         };
-        let out = Arc::new(out);
         minder_os::stdio::grow_pipe(&out);
-        let streams = StdStreams { out, err: Arc::new(std_file(StdStream::Error)?), buffer: Vec::new() };
-        let writer = Self {
+        let out = OutputStream::new(out, dir.to_owned(), on_change.clone());
+        let err = OutputStream::new(std_file(StdStream::Error)?, dir.to_owned(), on_change);
+        // Two queues would mix what waits for one reader.
+        let err = if err.has_same_reader(&out) { out.clone() } else { err };
+        *MESSAGES.lock().unwrap_or_else(PoisonError::into_inner) = Some(err.clone());
+        Ok(Self {
             observer,
+            out,
+            err,
+            dir: dir.to_owned(),
             closed: AtomicBool::new(false),
             failure: Mutex::new(None),
-            out_name: name,
+            out_name,
             is_shut,
             opened_at: Instant::now(),
             written_at: AtomicU64::new(0),
-        };
-        Ok((writer, streams))
+        })
     }
 
     /// Returns the observer of the run.
@@ -93,7 +117,8 @@ impl StdioWriter {
     /// Returns how long nothing has been written.
     pub(crate) fn silence(&self) -> Duration {
         let written_at = Duration::from_millis(self.written_at.load(Ordering::Relaxed));
-        self.opened_at.elapsed().saturating_sub(written_at)
+        let silence = self.opened_at.elapsed().saturating_sub(written_at);
+        silence.min(self.out.silence()).min(self.err.silence())
     }
 
     /// Returns `true` if standard output has no reader any more.
@@ -103,7 +128,38 @@ impl StdioWriter {
 
     /// Returns `true` if output can no longer be written, for any reason.
     pub(crate) fn is_broken(&self) -> bool {
+        for (stream, writer) in [(Stream::Stdout, &self.out), (Stream::Stderr, &self.err)] {
+            self.note_failure(stream, writer);
+        }
         self.is_closed() || self.lock().is_some()
+    }
+
+    /// Returns `true` if bytes wait for the reader of a stream.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.out.is_stalled() || self.err.is_stalled()
+    }
+
+    /// Returns how much was queued for the readers so far.
+    pub(crate) fn queued(&self) -> [u64; 2] {
+        [self.out.queued(), self.err.queued()]
+    }
+
+    /// Returns `true` if the readers have taken everything up to there.
+    pub(crate) fn has_written(&self, queued: [u64; 2]) -> bool {
+        self.out.has_written(queued[0]) && self.err.has_written(queued[1])
+    }
+
+    /// Waits until nothing waits for a reader any more, or output can no longer be written.
+    pub(crate) fn wait_drained(&self) {
+        self.out.wait_drained();
+        self.err.wait_drained();
+    }
+
+    /// Waits for the readers, and lets the messages that follow wait for theirs. Called at the end of the
+    /// run.
+    pub(crate) fn finish(&self) {
+        self.wait_drained();
+        *MESSAGES.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Takes the reason why output can no longer be written, unless standard output was just
@@ -112,103 +168,88 @@ impl StdioWriter {
         self.lock().take()
     }
 
-    /// Returns `true` if the kernel may forward bytes to standard output.
-    pub(crate) fn may_forward(&self, streams: &StdStreams) -> bool {
-        !self.is_shut && !streams.out.is_terminal()
+    /// Returns standard output, if the kernel may forward bytes to it.
+    pub(crate) fn open_to_forward(&self) -> Option<Arc<File>> {
+        (!self.is_shut && !self.out.is_terminal()).then(|| Arc::clone(self.out.file()))
     }
 
-    /// Writes to one of the streams. After a failure it writes nothing.
-    pub(crate) fn write(&self, streams: &StdStreams, stream: Stream, bytes: &[u8]) {
+    /// Writes to one of the streams. After a failure it writes nothing. `charge` counts the bytes in the
+    /// memory of a job while they wait for a reader.
+    pub(crate) fn write(&self, stream: Stream, bytes: &[u8], mut charge: Option<Arc<Chunk>>) {
         if self.is_broken() || bytes.is_empty() {
             return;
         }
         if stream == Stream::Stdout && self.is_shut {
             return self.fail_with(format!("cannot write to {}: it is closed", self.out_name));
         }
-        let file = streams.file(stream);
-        // The lock of the progress display is held only for writes to a terminal. A write to a pipe
-        // may block for long, and the main thread needs the lock while it handles signals.
-        let result = if file.is_terminal() {
-            let mut result = Ok(());
-            self.observer.suspend_display(bytes, &mut || {
-                result = match write_console(file, bytes) {
-                    Ok(false) => blocking_io::write_all(file, bytes),
-                    written => written.map(drop),
-                };
-            });
-            result
+        let writer = self.stream(stream);
+        if writer.is_terminal() {
+            self.observer.suspend_display(bytes, &mut || writer.write(bytes, charge.take()));
         } else {
-            blocking_io::write_all(file, bytes)
-        };
-        match result {
-            Ok(()) => self.note_written(),
-            Err(error) => self.fail(stream, &error),
+            writer.write(bytes, charge);
+        }
+        if !self.note_failure(stream, writer) {
+            self.note_written();
         }
     }
 
-    /// Writes a part of a file.
+    /// Writes a part of a file. `done` is called once the file is not needed any more.
     ///
     /// # Errors
     /// The file cannot be read, or is too short.
     pub(crate) fn copy(
         &self,
-        streams: &mut StdStreams,
+        buffer: &mut Vec<u8>,
         stream: Stream,
-        from: &File,
-        at: u64,
-        len: u64,
+        (from, at, end): (&Arc<File>, u64, u64),
+        done: Option<Done>,
     ) -> io::Result<()> {
-        let end = at + len;
+        let writer = self.stream(stream);
+        let is_open = !(self.is_broken() || stream == Stream::Stdout && self.is_shut);
+        let start = at;
         let mut at = at;
-        let shut = stream == Stream::Stdout && self.is_shut;
-        while at < end && !shut && !self.is_broken() && !streams.file(stream).is_terminal() {
-            match blocking_io::write_with(streams.file(stream), || {
-                send_file(from, at, SEND_MAX.min(end - at), streams.file(stream))
-            }) {
-                Ok(0) => break,
-                Ok(moved) => {
-                    at += moved;
-                    self.note_written();
-                }
-                // The kernel cannot move bytes between these two files; the rest is copied. A real
-                // error occurs again there.
-                Err(_) => break,
-            }
+        if end - at >= SENDFILE_MIN && is_open {
+            at = writer.send_now(from, at, end);
         }
-        self.for_each_chunk(streams, from, at, end, |writer, streams, bytes| {
-            writer.write(streams, stream, bytes)
-        })
+        if at > start {
+            self.note_written();
+        }
+        let mut queued = None;
+        let copied = for_each_chunk(buffer, from, at, end, |at, bytes| {
+            if writer.is_stalled() {
+                queued = Some(at);
+                return false;
+            }
+            self.write(stream, bytes, None);
+            !self.is_broken()
+        });
+        match (queued, done) {
+            (Some(at), done) => writer.push_range(Arc::clone(from), at, end, done),
+            (None, Some(done)) => (done.0)(),
+            (None, None) => (),
+        }
+        copied
     }
 
-    /// Reads a part of a file and passes it to `take`, chunk by chunk.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is too short.
-    pub(crate) fn for_each_chunk(
-        &self,
-        streams: &mut StdStreams,
-        from: &File,
-        mut at: u64,
-        end: u64,
-        mut take: impl FnMut(&Self, &StdStreams, &[u8]),
-    ) -> io::Result<()> {
-        let mut buffer = std::mem::take(&mut streams.buffer);
-        buffer.resize(READ_SIZE, 0);
-        let mut result = Ok(());
-        while at < end && result.is_ok() && !self.is_broken() {
-            let want = usize::try_from(end - at).unwrap_or(READ_SIZE).min(READ_SIZE);
-            match read_at(from, &mut buffer[..want], at) {
-                Ok(0) => result = Err(io::Error::other(format!("{} bytes of it are missing", end - at))),
-                Ok(read) => {
-                    take(self, streams, &buffer[..read]);
-                    at += read as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-                Err(error) => result = Err(error),
+    /// Notes why a stream can no longer be written. Returns `true` if there is a reason.
+    fn note_failure(&self, stream: Stream, writer: &OutputStream) -> bool {
+        let failure = if writer.has_failed() { writer.take_failure() } else { None };
+        match &failure {
+            Some(StreamError::Write(error)) => self.fail(stream, error),
+            Some(StreamError::Read(error)) => self.fail_reading(error),
+            Some(StreamError::Save(error)) => {
+                self.fail_with(cannot_save_in(&self.dir.display().to_string(), &os_error_text(error)));
             }
+            None => (),
         }
-        streams.buffer = buffer;
-        result
+        failure.is_some()
+    }
+
+    fn stream(&self, stream: Stream) -> &OutputStream {
+        match stream {
+            Stream::Stdout => &self.out,
+            Stream::Stderr => &self.err,
+        }
     }
 
     fn fail(&self, stream: Stream, error: &io::Error) {
@@ -234,21 +275,39 @@ impl StdioWriter {
         self.lock().get_or_insert(failure);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+    fn lock(&self) -> MutexGuard<'_, Option<String>> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl StdStreams {
-    fn file(&self, stream: Stream) -> &File {
-        match stream {
-            Stream::Stdout => &self.out,
-            Stream::Stderr => &self.err,
+impl Drop for StdioWriter {
+    fn drop(&mut self) {
+        *MESSAGES.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// Reads a part of a file and passes it to `take`, chunk by chunk, with the offset of each, while that
+/// returns `true`.
+///
+/// # Errors
+/// The file cannot be read, or is too short.
+pub(crate) fn for_each_chunk(
+    buffer: &mut Vec<u8>,
+    from: &File,
+    mut at: u64,
+    end: u64,
+    mut take: impl FnMut(u64, &[u8]) -> bool,
+) -> io::Result<()> {
+    buffer.resize(READ_SIZE, 0);
+    while at < end {
+        let want = usize::try_from(end - at).unwrap_or(READ_SIZE).min(READ_SIZE);
+        match read_at(from, &mut buffer[..want], at) {
+            Ok(0) => return Err(missing(end - at)),
+            Ok(read) if !take(at, &buffer[..read]) => break,
+            Ok(read) => at += read as u64,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            Err(error) => return Err(error),
         }
     }
-
-    /// Returns standard output, for forwarding.
-    pub(crate) fn out(&self) -> &Arc<File> {
-        &self.out
-    }
+    Ok(())
 }

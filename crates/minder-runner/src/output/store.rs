@@ -41,6 +41,11 @@ impl FinishedJob {
         Self { job, ..Self::default() }
     }
 
+    /// Returns how many bytes of output it has.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.location.len()).sum()
+    }
+
     /// Returns `true` if output is written after the last job.
     pub(crate) fn is_shown_last(&self) -> bool {
         self.time.is_final() && !self.segments.is_empty()
@@ -66,6 +71,17 @@ pub(crate) enum Location {
     Shared(Arc<File>, Range<u64>),
     /// In a file of this job, which is removed once it is written.
     Own(JobFile),
+}
+
+impl Location {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Batch(range) => range.len() as u64,
+            Self::Held(held) => held.as_slice().len() as u64,
+            Self::Shared(_, range) => range.end - range.start,
+            Self::Own(own) => own.range.end - own.range.start,
+        }
+    }
 }
 
 /// The memory for waiting output of one worker thread's jobs. Clones share it.

@@ -11,7 +11,6 @@ use minder::{ChildId, Error, ErrorKind, Event, Operation, Outcome, Termination};
 use minder_os::signals;
 
 use super::state::RunWorker;
-use crate::commit::cannot_save_in;
 use crate::config::OutputView;
 use crate::config::Timeout;
 use crate::context::RunContext;
@@ -24,6 +23,7 @@ use crate::report::RunStats;
 use crate::results::Refusal;
 use crate::spawn_command::spawn_command;
 use crate::splitter::StdinFeeder;
+use crate::text::cannot_save_in;
 use crate::text::count;
 use crate::text::format_error;
 use crate::worker::finish::Recorded;
@@ -318,8 +318,10 @@ impl JobHandler for RunWorker<'_> {
             feeder.end(splitter);
         }
         let succeeded = running.succeeded;
-        if self.must_hold(&running, &outcome) {
-            self.hold(attempt, task, running, outcome, cause);
+        let may_be_cut_off = self.must_hold(&running, &outcome);
+        let queued = self.unread_output(&running);
+        if may_be_cut_off || queued.is_some() {
+            self.hold(attempt, task, running, (outcome, cause), (may_be_cut_off, queued));
         } else {
             self.finish_job(attempt, task, &mut running, &outcome, cause);
         }
@@ -413,9 +415,10 @@ impl JobHandler for RunWorker<'_> {
         }
         if self.context.config.view == OutputView::Lines {
             self.retry_blocked_lines();
-            if self.context.sequencer.is_due() {
-                self.write_waiting();
-            }
+        }
+        let sequencer = self.context.sequencer;
+        if sequencer.can_continue() || self.context.config.view == OutputView::Lines && sequencer.is_due() {
+            self.write_waiting();
         }
         self.start_live_output(children);
         self.feed_starved(children);

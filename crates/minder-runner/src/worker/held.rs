@@ -10,6 +10,9 @@
 //! that failed. Where such signals are to be expected ([`RunConfig::hold_results`]), each result is held
 //! back, and none is recorded that is held when the run is ended.
 //!
+//! A job whose output was written while it ran is held back, too, while that output waits for the reader
+//! of a standard stream: a job with an event must not lose output when this process is killed.
+//!
 //! [`RunConfig::hold_results`]: crate::config::RunConfig::hold_results
 
 use std::time::{Duration, Instant};
@@ -19,6 +22,7 @@ use minder::jobs::Attempt;
 
 use super::held_queue::{HELD_FILES_MAX, HeldFinish};
 use super::state::RunWorker;
+use crate::config::OutputView;
 use crate::input::JobArgs;
 use crate::queue::Task;
 use crate::report::EndCause;
@@ -46,16 +50,28 @@ impl RunWorker<'_> {
             && !self.context.pool.is_cancelled()
     }
 
-    /// Holds the event and the output of a job back.
+    /// Returns what has to be written before the event of a job, if that waits for a reader.
+    pub(crate) fn unread_output(&self, running: &RunningJob) -> Option<[u64; 2]> {
+        let sequencer = self.context.sequencer;
+        let was_shown = running.output.is_live || self.context.config.view == OutputView::Lines;
+        let waits = was_shown
+            && running.output.written != [0; 2]
+            && !running.is_interrupted
+            && sequencer.is_stalled();
+        waits.then(|| sequencer.queued())
+    }
+
+    /// Holds the event and the output of a job back: for a moment if `may_be_cut_off`, and until its output
+    /// is written if that is `queued`.
     pub(crate) fn hold(
         &mut self,
         attempt: Attempt,
         task: &Task,
         mut running: Box<RunningJob>,
-        outcome: Outcome,
-        cause: EndCause,
+        (outcome, cause): (Outcome, EndCause),
+        (may_be_cut_off, queued): (bool, Option<[u64; 2]>),
     ) {
-        running.is_held = true;
+        running.is_held = may_be_cut_off;
         // While the output is held, no other job may show its output live.
         self.context.sequencer.note_finished();
         let columns = JobArgs::Columns(task.columns().to_vec());
@@ -66,9 +82,10 @@ impl RunWorker<'_> {
             Some(hold) if !minder_os::signals::looks_terminated(status.code(), status.signal()) => hold,
             hold => hold.unwrap_or_default().max(HOLD),
         };
+        let hold = if may_be_cut_off { hold } else { Duration::ZERO };
         let now = Instant::now();
         let due = now.checked_add(hold).unwrap_or(now);
-        self.held.push_back(HeldFinish { due, attempt, task, running, outcome, cause, output });
+        self.held.push_back(HeldFinish { due, queued, attempt, task, running, outcome, cause, output });
         while self.context.config.hold_results.is_none() && self.holds_more_than(HELD_MAX, HELD_BYTES_MAX) {
             self.release_first();
         }
@@ -88,24 +105,33 @@ impl RunWorker<'_> {
 
     /// Records all held jobs.
     pub(crate) fn release_all(&mut self) {
-        while !self.held.is_empty() {
+        while let Some(first) = self.held.front() {
+            if !self.is_written(first) {
+                self.context.sequencer.stdio.wait_drained();
+            }
             self.release_first();
         }
     }
 
-    /// Returns when the oldest held job is due: now, if the run shuts down.
+    /// Returns when the oldest held job is due: now, if the run shuts down. `None` if it waits for a reader,
+    /// after which this worker thread is woken.
     pub(crate) fn held_until(&self) -> Option<Instant> {
-        let due = self.held.front()?.due;
+        let due = self.held.front().filter(|first| self.is_written(first))?.due;
         Some(if self.context.status.is_shutting_down() { due.min(Instant::now()) } else { due })
     }
 
     /// Records the held jobs that are due. When the run shuts down, all of them are due.
     pub(crate) fn release(&mut self) {
         let now = Instant::now();
-        while self.held.front().is_some_and(|held| held.due <= now || self.context.status.is_shutting_down())
-        {
+        while self.held.front().is_some_and(|held| {
+            (held.due <= now || self.context.status.is_shutting_down()) && self.is_written(held)
+        }) {
             self.release_first();
         }
+    }
+
+    fn is_written(&self, held: &HeldFinish) -> bool {
+        held.queued.is_none_or(|queued| self.context.sequencer.has_written(queued))
     }
 
     fn release_first(&mut self) {

@@ -18,6 +18,9 @@ pub(crate) const HELD_FILES_MAX: usize = 16;
 /// A finished job that has no event yet.
 pub(crate) struct HeldFinish {
     pub(super) due: Instant,
+    /// How much of the queues of the standard streams has to be written before the job is recorded: its
+    /// output is there, and nowhere else.
+    pub(super) queued: Option<[u64; 2]>,
     pub(super) attempt: Attempt,
     pub(super) task: Task,
     pub(super) running: Box<RunningJob>,

@@ -142,7 +142,7 @@ impl RunWorker<'_> {
                 self.running.blocked_lines.insert(attempt.slot);
             }
         } else if running.output.is_live {
-            context.sequencer.show(stream, &chunk, running.output.line_decoration(stream));
+            context.sequencer.show_chunk(stream, chunk, running.output.line_decoration(stream));
         } else {
             self.batch.push(stream, &chunk);
         }
@@ -212,6 +212,10 @@ pub(crate) fn forward(
         || running.output.forward_tried
         || running.output.written[Stream::Stdout as usize] < FORWARD_FROM
     {
+        return;
+    }
+    // What waits for the reader comes before what the kernel would forward.
+    if context.sequencer.is_stalled() {
         return;
     }
     running.output.forward_tried = true;

@@ -198,7 +198,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
         "cannot read output that waited in a file",
         "see cli/record_faults/pending_output.rs: cannot read output that waited",
     ),
-    ("{} bytes of it are missing", "see cli/record_faults/pending_output.rs: bytes of it are missing"),
+    ("{bytes} bytes of it are missing", "see cli/record_faults/pending_output.rs: bytes of it are missing"),
     ("cannot read the kept output of {jobs}", "see cli/record_faults/pending_output.rs: kept output of job"),
     (
         "runs when the run is resumed",

@@ -1,0 +1,438 @@
+//! A standard stream that no caller waits for.
+//!
+//! A write goes to the stream at once, as far as its reader takes it. The rest waits in a queue, and so
+//! does all that comes later, until a thread has written it: the thread may wait for the reader. It is
+//! started when it is needed first, so a run whose reader keeps up has none.
+//!
+//! The queue keeps little in memory ([`MEMORY_MAX`]) and the rest in a file without a name. Its callers
+//! bound it: while a stream is stalled, no further job is shown ([`super::sequencer`]).
+//!
+//! # Locking
+//!
+//! `state` is held for a write that does not wait, and for changes of the queue, never for a write that
+//! may wait. `stalled` changes under the lock and is read without it. It becomes false only after the
+//! last queued byte was written, and only then is `on_change` called: what its callers put off because
+//! the stream was stalled, they do after that call.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use minder::Chunk;
+use minder_os::files::{create_unnamed_file, read_at, send_file, write_all_at};
+use minder_os::stdio::NonblockingWriter;
+use minder_os::terminal::write_console;
+
+use crate::blocking_io;
+
+/// The most bytes in memory that wait for a reader, without those that count in the memory of a job.
+const MEMORY_MAX: usize = 1 << 20;
+/// The most bytes that one system call moves where none waits.
+const SEND_MAX: u64 = 1 << 20;
+/// The most bytes that one system call of the thread moves, so that it shows whether the reader takes
+/// anything.
+const PIECE: usize = 64 << 10;
+/// The same for a terminal, which may be a slow line.
+const TERMINAL_PIECE: usize = 4 << 10;
+
+/// A standard stream, or the file in its place. The last clone ends the thread.
+#[derive(Clone, Debug)]
+pub(crate) struct OutputStream(
+    Arc<Inner>,
+    #[expect(dead_code, reason = "ends the thread when it is dropped")] Arc<Closer>,
+);
+
+struct Inner {
+    file: Arc<File>,
+    is_terminal: bool,
+    /// Where what does not fit into memory waits.
+    overflow_dir: PathBuf,
+    state: Mutex<State>,
+    /// The queue is not empty any more, or the stream is closed.
+    filled: Condvar,
+    /// The queue is empty, or cannot be written.
+    drained: Condvar,
+    stalled: AtomicBool,
+    failed: AtomicBool,
+    /// When the thread last wrote something, in milliseconds since `opened_at`.
+    written_at: AtomicU64,
+    opened_at: Instant,
+    /// Called with `true` when bytes begin to wait, under the lock, and with `false` when none waits any
+    /// more.
+    on_change: Box<dyn Fn(bool) + Send + Sync>,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OutputStream").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    writer: NonblockingWriter,
+    queue: VecDeque<Item>,
+    /// How many items were queued, and how many were written.
+    queued: u64,
+    written: u64,
+    /// How many bytes of the queue are in memory and count in no other limit.
+    memory: usize,
+    overflow: Option<(Arc<File>, u64)>,
+    has_thread: bool,
+    is_closed: bool,
+    failure: Option<StreamError>,
+}
+
+/// Why a stream can no longer be written.
+#[derive(Debug)]
+pub(crate) enum StreamError {
+    /// A write failed.
+    Write(io::Error),
+    /// What waits could not be saved.
+    Save(io::Error),
+    /// What waits could not be read.
+    Read(io::Error),
+}
+
+/// What waits for the reader.
+#[derive(Debug)]
+enum Item {
+    Bytes {
+        bytes: Vec<u8>,
+        /// Counts them in the memory of a job.
+        charge: Option<Arc<Chunk>>,
+    },
+    Range {
+        file: Arc<File>,
+        at: u64,
+        end: u64,
+        /// What to do once it was written.
+        done: Option<Done>,
+    },
+}
+
+/// A function to be called when a part of a file has been written.
+pub(crate) struct Done(pub(crate) Box<dyn FnOnce() + Send>);
+
+impl std::fmt::Debug for Done {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Done")
+    }
+}
+
+/// Ends the thread of a stream.
+#[derive(Debug)]
+struct Closer(Arc<Inner>);
+
+impl Drop for Closer {
+    fn drop(&mut self) {
+        self.0.lock().is_closed = true;
+        self.0.filled.notify_all();
+    }
+}
+
+impl OutputStream {
+    /// Writes to `file`. `on_change` is called with `true` when bytes begin to wait, and with `false` when
+    /// none waits any more. It must not use the stream.
+    pub(crate) fn new(
+        file: File,
+        overflow_dir: PathBuf,
+        on_change: impl Fn(bool) + Send + Sync + 'static,
+    ) -> Self {
+        let writer = NonblockingWriter::new(&file);
+        let inner = Arc::new(Inner {
+            is_terminal: writer.is_terminal(),
+            file: Arc::new(file),
+            overflow_dir,
+            state: Mutex::new(State {
+                writer,
+                queue: VecDeque::new(),
+                queued: 0,
+                written: 0,
+                memory: 0,
+                overflow: None,
+                has_thread: false,
+                is_closed: false,
+                failure: None,
+            }),
+            filled: Condvar::new(),
+            drained: Condvar::new(),
+            stalled: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            written_at: AtomicU64::new(0),
+            opened_at: Instant::now(),
+            on_change: Box::new(on_change),
+        });
+        Self(Arc::clone(&inner), Arc::new(Closer(inner)))
+    }
+
+    pub(crate) fn file(&self) -> &Arc<File> {
+        &self.0.file
+    }
+
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.0.is_terminal
+    }
+
+    /// Returns whether both write to the same pipe, socket or terminal.
+    pub(crate) fn has_same_reader(&self, other: &Self) -> bool {
+        self.0.lock().writer.has_same_reader(&other.0.lock().writer)
+    }
+
+    /// Returns whether bytes wait for the reader.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.0.stalled.load(Ordering::SeqCst)
+    }
+
+    /// Returns how long no queued byte was written.
+    pub(crate) fn silence(&self) -> Duration {
+        let written_at = Duration::from_millis(self.0.written_at.load(Ordering::Relaxed));
+        self.0.opened_at.elapsed().saturating_sub(written_at)
+    }
+
+    /// Returns whether the stream can no longer be written.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.0.failed.load(Ordering::SeqCst)
+    }
+
+    /// Takes the reason for that, once.
+    pub(crate) fn take_failure(&self) -> Option<StreamError> {
+        self.0.lock().failure.take()
+    }
+
+    /// Returns how many items were queued so far.
+    pub(crate) fn queued(&self) -> u64 {
+        self.0.lock().queued
+    }
+
+    /// Returns whether the first `count` items of the queue have been written.
+    pub(crate) fn has_written(&self, count: u64) -> bool {
+        self.0.lock().written >= count
+    }
+
+    /// Waits until nothing waits for the reader any more, or the stream has failed.
+    pub(crate) fn wait_drained(&self) {
+        let mut state = self.0.lock();
+        while self.is_stalled() && !self.has_failed() {
+            state = self.0.drained.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Writes bytes. Those that the reader does not take now wait; `charge` counts them in the memory of a
+    /// job until they are written.
+    pub(crate) fn write(&self, bytes: &[u8], charge: Option<Arc<Chunk>>) {
+        let state = &mut *self.0.lock();
+        let mut rest = bytes;
+        if state.queue.is_empty() && !self.is_stalled() {
+            match self.0.write_now(&mut state.writer, bytes) {
+                Ok(written) => rest = &bytes[written..],
+                Err(error) => return self.0.fail(state, StreamError::Write(error)),
+            }
+        }
+        if rest.is_empty() || self.has_failed() {
+            return;
+        }
+        let item = match charge {
+            Some(_) => Item::Bytes { bytes: rest.to_vec(), charge },
+            None if state.memory + rest.len() <= MEMORY_MAX => {
+                state.memory += rest.len();
+                Item::Bytes { bytes: rest.to_vec(), charge }
+            }
+            None => match self.0.save(state, rest) {
+                Ok(item) => item,
+                Err(error) => return self.0.fail(state, StreamError::Save(error)),
+            },
+        };
+        self.push(state, item);
+    }
+
+    /// Writes what the kernel moves at once of a part of a file. Returns where the rest begins.
+    pub(crate) fn send_now(&self, from: &File, at: u64, end: u64) -> u64 {
+        let state = &mut *self.0.lock();
+        let mut at = at;
+        while at < end && state.queue.is_empty() && !self.is_stalled() && !self.is_terminal() {
+            match state.writer.send_file(&self.0.file, from, at, SEND_MAX.min(end - at)) {
+                Ok(sent) if sent > 0 => at += sent,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                // The kernel cannot move bytes between these two files, or not now. A real error occurs
+                // again when they are written.
+                _ => break,
+            }
+        }
+        at
+    }
+
+    /// Queues a part of a file. `done` is called once it was written.
+    pub(crate) fn push_range(&self, file: Arc<File>, at: u64, end: u64, done: Option<Done>) {
+        self.push(&mut self.0.lock(), Item::Range { file, at, end, done });
+    }
+
+    fn push(&self, state: &mut State, item: Item) {
+        state.queue.push_back(item);
+        state.queued += 1;
+        if !self.0.stalled.swap(true, Ordering::SeqCst) {
+            (self.0.on_change)(true);
+        }
+        if !state.has_thread {
+            let inner = Arc::clone(&self.0);
+            let thread = thread::Builder::new().name("output".to_owned()).stack_size(256 << 10);
+            state.has_thread = thread.spawn(move || inner.write_queue()).is_ok();
+        }
+        if state.has_thread {
+            self.0.filled.notify_one();
+        } else {
+            // Without a thread there is no other way than to wait here.
+            while let Some(item) = state.queue.pop_front() {
+                let written = self.0.write_item(&item);
+                self.0.finish_item(state, item, written);
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what the reader takes at once.
+    fn write_now(&self, writer: &mut NonblockingWriter, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_terminal && write_console(&self.file, bytes)? {
+            return Ok(bytes.len());
+        }
+        let mut written = 0;
+        while written < bytes.len() {
+            match writer.write(&self.file, &bytes[written..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => written += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(written)
+    }
+
+    /// Saves bytes that do not fit into memory.
+    fn save(&self, state: &mut State, bytes: &[u8]) -> io::Result<Item> {
+        let (file, at) = match state.overflow.take() {
+            Some(overflow) => overflow,
+            None => (Arc::new(create_unnamed_file(&self.overflow_dir)?), 0),
+        };
+        write_all_at(&file, bytes, at)?;
+        let end = at + bytes.len() as u64;
+        state.overflow = Some((Arc::clone(&file), end));
+        Ok(Item::Range { file, at, end, done: None })
+    }
+
+    fn fail(&self, state: &mut State, failure: StreamError) {
+        state.failure.get_or_insert(failure);
+        state.queue.clear();
+        self.failed.store(true, Ordering::SeqCst);
+        self.end_stall(state);
+    }
+
+    /// Notes that nothing waits any more.
+    fn end_stall(&self, state: &mut State) {
+        state.overflow = None;
+        state.memory = 0;
+        self.drained.notify_all();
+        if self.stalled.swap(false, Ordering::SeqCst) {
+            (self.on_change)(false);
+        }
+    }
+
+    /// The thread: writes what is queued, and waits for the reader.
+    fn write_queue(&self) {
+        let mut state = self.lock();
+        loop {
+            let Some(item) = state.queue.pop_front() else {
+                if state.is_closed {
+                    return;
+                }
+                state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            drop(state);
+            let written = self.write_item(&item);
+            state = self.lock();
+            self.finish_item(&mut state, item, written);
+        }
+    }
+
+    /// Notes that an item was written, or why not.
+    fn finish_item(&self, state: &mut State, item: Item, written: Result<(), StreamError>) {
+        match item {
+            Item::Bytes { bytes, charge: None } => state.memory = state.memory.saturating_sub(bytes.len()),
+            Item::Range { done: Some(done), .. } if written.is_ok() => (done.0)(),
+            Item::Bytes { .. } | Item::Range { .. } => (),
+        }
+        state.written += 1;
+        match written {
+            Err(failure) => self.fail(state, failure),
+            Ok(()) if state.queue.is_empty() => self.end_stall(state),
+            Ok(()) => (),
+        }
+    }
+
+    /// Writes an item, and waits for the reader.
+    fn write_item(&self, item: &Item) -> Result<(), StreamError> {
+        match item {
+            Item::Bytes { bytes, .. } => self.write_bytes(bytes),
+            Item::Range { file, at, end, .. } => self.write_range(file, *at, *end),
+        }
+    }
+
+    fn write_bytes(&self, bytes: &[u8]) -> Result<(), StreamError> {
+        let piece = if self.is_terminal { TERMINAL_PIECE } else { PIECE };
+        for piece in bytes.chunks(piece) {
+            blocking_io::write_all(&*self.file, piece).map_err(StreamError::Write)?;
+            self.note_written();
+        }
+        Ok(())
+    }
+
+    fn write_range(&self, from: &File, mut at: u64, end: u64) -> Result<(), StreamError> {
+        while at < end && !self.is_terminal {
+            match blocking_io::write_with(&self.file, || {
+                send_file(from, at, (end - at).min(PIECE as u64), &self.file)
+            }) {
+                Ok(sent) if sent > 0 => {
+                    at += sent;
+                    self.note_written();
+                }
+                // As in `send_now`.
+                _ => break,
+            }
+        }
+        let mut buffer = vec![0; PIECE];
+        while at < end {
+            let want = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
+            match read_at(from, &mut buffer[..want], at) {
+                Ok(0) => return Err(StreamError::Read(missing(end - at))),
+                Ok(read) => {
+                    self.write_bytes(&buffer[..read])?;
+                    at += read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Err(error) => return Err(StreamError::Read(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn note_written(&self) {
+        let now = u64::try_from(self.opened_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.written_at.store(now, Ordering::Relaxed);
+    }
+}
+
+/// The error for a file that is too short.
+pub(crate) fn missing(bytes: u64) -> io::Error {
+    io::Error::other(format!("{bytes} bytes of it are missing"))
+}

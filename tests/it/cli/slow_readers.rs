@@ -1,0 +1,294 @@
+//! A reader of standard output or standard error that takes nothing: jobs are started, timed out, killed
+//! and recorded as if it did, and it gets every byte once it reads.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use minder::{Command, Group, Size, Stdio};
+use rustix::process::Signal;
+
+use super::record::Place;
+use super::{PATIENCE, Run, RunOutput, file, pipe};
+
+/// A job with more output than a pipe takes, but not more than the run takes of a job that is shown while
+/// it runs.
+const MUCH: &str = "seq 180000";
+/// A job that leaves a mark when it is asked to end.
+const ENDS: &str = "trap 'echo x >>../marks; exit 1' TERM; sleep 60 & wait";
+
+fn much() -> String {
+    (1..=180_000).map(|number| format!("{number}\n")).collect()
+}
+
+fn marks(place: &Place) -> usize {
+    file(&place.at("marks")).len() / 2
+}
+
+/// Waits for a condition, and reads nothing meanwhile.
+#[track_caller]
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+fn read_all(mut reader: File) -> String {
+    let mut text = String::new();
+    reader.read_to_string(&mut text).expect("read what was written");
+    text
+}
+
+/// Starts jobs one of which writes much and the others do not end, waits until all of the others were
+/// timed out, and only then reads.
+#[track_caller]
+fn time_out(place: &Place, command: &mut Command, reader: File) -> (String, RunOutput) {
+    let live = Run::start(command.args(["--timeout", "1", ":::", MUCH, ENDS, ENDS, ENDS]));
+    *command = Command::new("true"); // the writer's end is closed
+    wait_until("the other jobs are timed out", || marks(place) == 3);
+    let read = read_all(reader);
+    (read, live.wait().exit_code(3))
+}
+
+#[test]
+fn jobs_are_timed_out_whatever_the_order_of_the_output() {
+    for flags in ["", "--lb", "--tag", "--no-record", "-k --spool", "--results ../results"] {
+        let place = Place::new();
+        let (reader, writer) = pipe();
+        let mut command = place.command(&format!("run -j4 --grace 60 {flags}"));
+        let (read, _) = time_out(&place, command.stdout(writer), reader);
+        let tag = format!("{MUCH}\t"); // which no other job writes
+        let read = if flags.contains("--tag") { read.replace(&tag, "") } else { read };
+        assert!(read == much(), "{flags}: {} bytes", read.len());
+    }
+}
+
+/// A job that is shown while it runs waits for the reader itself, like any program in front of a pipe, and
+/// only that job.
+#[test]
+fn live_job_alone_waits_for_its_reader() {
+    let place = Place::new();
+    let (reader, writer) = pipe();
+    let mut command = place.command("run -k -j4 --timeout 1");
+    command.stdout(writer).args([":::", "yes", ENDS, ENDS, ENDS]);
+    let live = Run::start(&command);
+    drop(command);
+    wait_until("the other jobs are timed out", || marks(&place) == 3);
+    let read = read_all(reader);
+    assert!(live.wait().exit_code(4).err.contains("4 timed out"));
+    assert!(read.len() > 1 << 20 && read.as_bytes().chunks(2).all(|line| b"y\n".starts_with(line)));
+}
+
+#[test]
+fn jobs_are_timed_out_whatever_takes_the_output() {
+    let place = Place::new();
+    let (reader, writer) = UnixStream::pair().expect("create sockets");
+    let reader = File::from(OwnedFd::from(reader));
+    let writer = File::from(OwnedFd::from(writer));
+    let (read, _) = time_out(&place, place.command("run -j4 --grace 60").stdout(writer), reader);
+    assert!(read == much(), "socket: {} bytes", read.len());
+
+    let place = Place::new();
+    let path = place.at("fifo");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &path,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .expect("create named pipe");
+    // Opened for both directions, so that this does not wait.
+    let both = File::options().read(true).write(true).open(&path).expect("open named pipe");
+    let writer = File::options().write(true).open(&path).expect("open named pipe");
+    let reader = File::open(&path).expect("open named pipe");
+    drop(both);
+    let (read, _) = time_out(&place, place.command("run -j4 --grace 60").stdout(writer), reader);
+    assert!(read == much(), "named pipe: {} bytes", read.len());
+}
+
+#[test]
+fn terminal_that_is_not_read_holds_nothing_up() {
+    for flags in ["", "-k", "--progress", "--status-level all"] {
+        let place = Place::new();
+        let mut command = place.command(&format!("run -j4 --grace 60 --timeout 1 {flags}"));
+        command.group(Group::Terminal(Size { rows: 24, columns: 80 })).stdin(Stdio::inherit());
+        command.env("TERM", "xterm").args([":::", "seq 20000", ENDS, ENDS, ENDS]);
+        // Nothing is read before `wait`.
+        let live = Run::start(&command);
+        wait_until("the other jobs are timed out", || marks(&place) == 3);
+        let text = live.wait().exit_code(3).text();
+        let numbers: Vec<&str> = text
+            .lines()
+            .map(str::trim_end)
+            .filter(|line| line.bytes().all(|byte| byte.is_ascii_digit()))
+            .collect();
+        let wanted: Vec<String> = (1..=20_000).map(|number| number.to_string()).collect();
+        assert!(
+            flags == "--progress" || numbers.iter().filter(|line| !line.is_empty()).eq(wanted.iter()),
+            "{flags}"
+        );
+        assert!(text.contains("3 timed out"), "{flags}: {text:?}");
+    }
+}
+
+#[test]
+fn messages_wait_for_a_reader_of_stderr_and_jobs_do_not() {
+    let place = Place::new();
+    let (reader, writer) = pipe();
+    let mut command = place.command("run -j4 --grace 60 --timeout 1 --status-level all");
+    command.stderr(writer).args([":::", "seq 180000 >&2", ENDS, ENDS, ENDS]);
+    let live = Run::start(&command);
+    drop(command);
+    wait_until("the other jobs are timed out", || marks(&place) == 3);
+    let read = read_all(reader);
+    live.wait().exit_code(3);
+    let rest = read.strip_prefix(&much()).expect("the output of the job comes first, and whole");
+    assert_eq!(rest.matches("FAIL (timed out after 1.0 s)").count(), 3, "{rest}");
+    assert!(rest.contains("3 timed out"), "{rest}");
+}
+
+/// `2>&1`: one reader, one order.
+#[test]
+fn both_streams_in_one_pipe_keep_their_order() {
+    let place = Place::new();
+    let (reader, writer) = pipe();
+    let copy = writer.try_clone().expect("duplicate descriptor");
+    let mut command = place.command("run -j1 --status-level all");
+    command.stdout(writer).stderr(copy);
+    let jobs = ["seq 100000; seq 100000 >&2", "seq 100000; echo x >>../marks"];
+    let live = Run::start(command.args([":::"]).args(jobs));
+    drop(command);
+    wait_until("the last job has written", || marks(&place) == 1);
+    let read = read_all(reader);
+    live.wait().exit_code(0);
+    let part: String = (1..=100_000).map(|number| format!("{number}\n")).collect();
+    let expected = [part.clone() + &part, part];
+    let mut rest = &read[..];
+    for part in &expected {
+        rest = rest.strip_prefix(part).expect("the output of a job in one piece");
+        let (line, after) = rest.split_once('\n').expect("a line about the job");
+        assert!(line.starts_with("ok "), "{line:?}");
+        rest = after;
+    }
+}
+
+#[test]
+fn jobs_are_started_while_output_waits() {
+    for flags in ["-j2", "-j2 -k", "-j2 --lb"] {
+        let place = Place::new();
+        let (reader, writer) = pipe();
+        let mut command = place.command(&format!("run {flags}"));
+        command.stdout(writer).arg(":::").arg(MUCH).args(["echo x | tee -a ../marks"; 40]);
+        let live = Run::start(&command);
+        drop(command);
+        wait_until("all jobs have run", || marks(&place) == 40);
+        let read = read_all(reader);
+        live.wait().exit_code(0);
+        let mut lines: Vec<&str> = read.lines().collect();
+        lines.retain(|line| *line != "x");
+        assert!(read.len() == much().len() + 80 && lines.len() == 180_000, "{flags}: {} bytes", read.len());
+    }
+}
+
+#[test]
+fn halt_kills_while_output_waits() {
+    let place = Place::new();
+    let (reader, writer) = pipe();
+    let mut command = place.command("run -j4 --grace 60 --halt now,fail=1");
+    let fails = "until [ -e ../go ]; do sleep 0.05; done; exit 3";
+    command.stdout(writer).args([":::", "seq 180000; echo x >>../marks", ENDS, fails]);
+    let live = Run::start(&command);
+    drop(command);
+    wait_until("the first job has written", || marks(&place) == 1);
+    fs::write(place.at("go"), "").expect("write file");
+    wait_until("the other job is ended", || marks(&place) == 2);
+    assert!(read_all(reader) == much());
+    live.wait().exit_code(3);
+}
+
+#[test]
+fn interrupted_run_writes_what_is_finished() {
+    let place = Place::new();
+    let (reader, writer) = pipe();
+    let mut command = place.command("run -j2 --grace 60");
+    command.stdout(writer).args([":::", "seq 180000; echo x >>../marks", ENDS]);
+    let live = Run::start(&command);
+    drop(command);
+    wait_until("the first job has written", || marks(&place) == 1);
+    live.signal(Signal::INT);
+    wait_until("the other job is ended", || marks(&place) == 2);
+    assert!(read_all(reader) == much());
+    live.wait().killed_by(Signal::INT);
+}
+
+/// What the reader did not get is shown by a resumed run, even if the job had its result.
+#[test]
+fn killed_run_loses_no_output_that_waits() {
+    for flags in ["-j2", "-j2 -k", "-j1 --lb"] {
+        let place = Place::new();
+        let (reader, writer) = pipe();
+        let mut command = place.command(&format!("run {flags}"));
+        let job = "seq 180000; echo end {}; echo x >>../marks";
+        command.stdout(writer).args([job, ":::", "1", "2", "3", "4"]);
+        let live = Run::start(&command);
+        drop(command);
+        let least = if flags == "-j2" { 4 } else { 1 };
+        wait_until("jobs have written", || marks(&place) >= least);
+        live.kill();
+        let first = read_all(reader);
+        live.wait().killed();
+        let again = place.ended(&format!("resume {flags}")).exit_code(0).text();
+        for job in 1..=4 {
+            let end = format!("end {job}\n");
+            let seen = [&first, &again].map(|text| text.matches(&end).count());
+            assert!(seen[0] + seen[1] >= 1 && seen[1] <= 1, "{flags}: job {job}: {seen:?}");
+        }
+        let whole: usize = again.matches("\n180000\n").count();
+        assert_eq!(whole, again.matches("end ").count(), "{flags}: shown in parts");
+    }
+}
+
+/// More than the memory of a stream holds, from jobs that are decorated line by line.
+#[test]
+fn much_waits_in_files() {
+    let place = Place::new();
+    let (reader, writer) = pipe();
+    let mut command = place.command("run -j4 --tag");
+    command
+        .stdout(writer)
+        .args(["seq 300000; echo x >>../marks; : {}", ":::"])
+        .args(["1", "2", "3", "4", "5"]);
+    let live = Run::start(&command);
+    drop(command);
+    wait_until("all jobs have written", || marks(&place) == 5);
+    assert!(memory(live.pid()) < 16 << 10, "memory of the run: {} KiB", memory(live.pid()));
+    let read = read_all(reader);
+    live.wait().exit_code(0);
+    for job in 1..=5 {
+        let part: String = (1..=300_000).map(|number| format!("{job}\t{number}\n")).collect();
+        assert!(read.contains(&part), "job {job}");
+    }
+    assert_eq!(left_in(&place.run()), 0);
+}
+
+/// Returns the private memory of a process and its children, in KiB.
+fn memory(pid: u32) -> usize {
+    let status = |pid: u32| fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let anonymous = |text: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    };
+    super::children(pid).into_iter().chain([pid]).map(|pid| anonymous(&status(pid))).max().unwrap_or(0)
+}
+
+/// Returns how many files with output a run has.
+fn left_in(run: &Path) -> usize {
+    let names = fs::read_dir(run).expect("list directory").flatten().map(|entry| entry.file_name());
+    names.filter(|name| name.to_string_lossy().contains("spill")).count()
+}
