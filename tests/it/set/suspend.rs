@@ -250,6 +250,104 @@ fn stray_of_a_killed_suspended_child_continues() {
     });
 }
 
+/// The kernel reaps the children of a host that ignores SIGCHLD. What such a child left in its group,
+/// and outside of it, can be suspended, resumed and killed nevertheless.
+#[cfg(target_os = "linux")]
+#[test]
+fn tree_of_a_child_that_the_kernel_reaped_is_suspended_and_killed() {
+    crate::support::alone(
+        "set::suspend::tree_of_a_child_that_the_kernel_reaped_is_suspended_and_killed",
+        || {
+            if !names_groups_of_reaped_leaders() {
+                return crate::support::skip(format_args!("a pidfd signals a group since Linux 6.9"));
+            }
+            crate::spawn::ignore(libc::SIGCHLD);
+            each_backend(|backend| {
+                for how in [Termination::IMMEDIATE, Termination::graceful(Duration::from_millis(20))] {
+                    let mut set = ChildSet::new(limits(backend).leak_timeout(None)).expect("create set");
+                    let mut event_log = EventLog::default();
+                    let command = crate::support::test_child("leave-lines 1000000 5");
+                    let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+                    let left = |event_log: &EventLog| {
+                        event_log.child(id).exit.is_some() && event_log.text(id).lines().count() > 1
+                    };
+                    assert!(event_log.read_until(&mut set, patience(), left));
+                    set.suspend(id).expect("suspend what is left");
+                    // What was written before.
+                    event_log.read_until(&mut set, Instant::now() + Duration::from_millis(50), |_| false);
+                    let before = event_log.text(id).len();
+                    let pause = Instant::now() + Duration::from_millis(50);
+                    assert!(
+                        !event_log.read_until(&mut set, pause, |event_log| event_log.text(id).len() > before)
+                    );
+                    set.resume(id).expect("resume what is left");
+                    assert!(
+                        event_log.read_until(&mut set, patience(), |event_log| {
+                            event_log.text(id).len() > before
+                        })
+                    );
+                    set.kill(id, how).expect("kill what is left");
+                    assert!(
+                        event_log
+                            .read_until(&mut set, patience(), |event_log| event_log.child(id).done.is_some()),
+                        "what is left holds the output"
+                    );
+                }
+            });
+        },
+    );
+}
+
+/// Another process kills the suspended child, and the kernel reaps it: its number may belong to another
+/// process. `resume` continues its stray.
+#[cfg(target_os = "linux")]
+#[test]
+fn stray_of_a_suspended_child_that_the_kernel_reaped_is_resumed() {
+    crate::support::alone(
+        "set::suspend::stray_of_a_suspended_child_that_the_kernel_reaped_is_resumed",
+        || {
+            crate::spawn::ignore(libc::SIGCHLD);
+            each_backend(|backend| {
+                for group in [minder::Group::New, minder::Group::Session, minder::Group::Inherit] {
+                    let mut set = ChildSet::new(limits(backend).leak_timeout(None)).expect("create set");
+                    let mut event_log = EventLog::default();
+                    let mut command = crate::support::test_child("session-stray 600000");
+                    let id =
+                        set.spawn(command.group(group), SpawnOptions::default()).expect("spawn test child");
+                    let has_line = |event_log: &EventLog| event_log.text(id).ends_with('\n');
+                    assert!(event_log.read_until(&mut set, patience(), has_line));
+                    let numbers: Vec<u32> = event_log
+                        .text(id)
+                        .split_whitespace()
+                        .map(|pid| pid.parse().expect("a pid"))
+                        .collect();
+                    set.suspend(id).expect("suspend child");
+                    await_state(&numbers, true);
+                    let pid =
+                        |number: u32| rustix::process::Pid::from_raw(number.cast_signed()).expect("a pid");
+                    let kill = rustix::process::Signal::KILL;
+                    rustix::process::kill_process(pid(numbers[0]), kill).expect("kill child");
+                    let has_exited = |event_log: &EventLog| event_log.child(id).exit.is_some();
+                    assert!(event_log.read_until(&mut set, patience(), has_exited));
+                    await_state(&numbers[1..], true);
+                    set.resume(id).expect("resume child");
+                    await_state(&numbers[1..], false);
+                    rustix::process::kill_process(pid(numbers[1]), kill).expect("kill stray");
+                    event_log.wait_all(&mut set);
+                }
+            });
+        },
+    );
+}
+
+/// Returns whether the kernel signals the group of a leader that was reaped (Linux 6.9).
+#[cfg(target_os = "linux")]
+fn names_groups_of_reaped_leaders() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
+    (numbers.next(), numbers.next()) >= (Some(6), Some(9))
+}
+
 #[test]
 fn deadline_is_added_moved_and_removed() {
     each_backend(|backend| {

@@ -327,7 +327,7 @@ impl ChildSet {
         let now = Instant::now();
         let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         child.process.check();
-        if child.process.reaped() {
+        if !child.tree.can_signal(&child.process) {
             return self.update_poll_handle();
         }
         // A stopped process handles no signal. The signal below is followed by SIGCONT.

@@ -159,6 +159,7 @@ impl ChildState {
         }
         if self.suspension.is_suspended() {
             // What the child left behind is stopped too, and no other process knows that.
+            self.process.check();
             let _ = self.tree.signal_all(&self.process, TreeSignal::Continue);
         }
         // The zombie kept the pid, and with it the id of the process group, from being reused. The

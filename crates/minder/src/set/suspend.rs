@@ -65,7 +65,7 @@ impl ChildSet {
             return Ok(());
         }
         child.process.check();
-        if child.process.reaped() {
+        if !child.tree.can_signal(&child.process) {
             return Ok(());
         }
         child.tree.signal_all(&child.process, TreeSignal::Stop).map_err(|error| {
@@ -88,12 +88,10 @@ impl ChildSet {
             return Ok(());
         }
         child.process.check();
-        if !child.process.reaped() {
-            child.tree.signal_all(&child.process, TreeSignal::Continue).map_err(|error| {
-                let subject = child.process.pid().to_string();
-                Error::new("resume", error).during(Operation::Resume).with_subject(subject)
-            })?;
-        }
+        child.tree.signal_all(&child.process, TreeSignal::Continue).map_err(|error| {
+            let subject = child.process.pid().to_string();
+            Error::new("resume", error).during(Operation::Resume).with_subject(subject)
+        })?;
         let now = Instant::now();
         self.restart_deadline(id, now);
         let child = self.children.get(id).filter(|child| child.between_runs().is_some());

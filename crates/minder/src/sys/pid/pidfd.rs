@@ -1,8 +1,9 @@
 //! pidfds (Linux 5.3): a descriptor that names one process and no other, and is readable when it
 //! has ended.
 
-#![expect(unsafe_code, reason = "the ioctl that reads a kept exit status")]
+#![expect(unsafe_code, reason = "a kept exit status, and the signal to a group")]
 
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::OnceLock;
 
@@ -65,4 +66,16 @@ pub(super) fn kept_status(pidfd: BorrowedFd<'_>) -> Option<ExitStatus> {
     } else {
         ExitStatus::Signaled { signal: libc::WTERMSIG(code), core_dumped: libc::WCOREDUMP(code) }
     })
+}
+
+/// Sends a signal to the process group whose id is the pid of this process (Linux 6.9). The kernel keeps
+/// the identity with the descriptor: another group that has the number by now gets nothing.
+pub(crate) fn signal_group_of(pidfd: BorrowedFd<'_>, signal: i32) -> io::Result<()> {
+    let info: *const libc::siginfo_t = std::ptr::null();
+    let (call, flags) = (libc::SYS_pidfd_send_signal, libc::PIDFD_SIGNAL_PROCESS_GROUP);
+    // SAFETY: the descriptor is open, and the siginfo may be null.
+    match unsafe { libc::syscall(call, pidfd.as_raw_fd(), signal, info, flags) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }

@@ -44,10 +44,15 @@ impl ProcessTree {
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn watch(&mut self, _reactor: &Reactor, _token: u64) {}
 
-    /// Sends the signal to every process. The leader must not have been reaped: it keeps the group
-    /// id in use.
+    /// Returns whether processes of the tree can be signalled. If the leader was reaped, its group can
+    /// only be named by the pidfd.
+    pub(crate) fn can_signal(&self, process: &Process) -> bool {
+        !process.reaped() || self.group.is_some() && process.signal_left_group(0).is_ok()
+    }
+
+    /// Sends the signal to every process. If other code reaped the leader, `process` must know that.
     pub(crate) fn signal_all(&mut self, process: &Process, signal: TreeSignal) -> io::Result<()> {
-        let members = self.refresh();
+        let members = self.refresh(process);
         match signal {
             TreeSignal::Signal(signal) => {
                 self.send(process, signal)?;
@@ -62,14 +67,16 @@ impl ProcessTree {
                 // Stopped first, so that a shell does not start its next command when the present one dies.
                 self.send(process, libc::SIGSTOP)?;
                 // A process that left the group just now is found as long as its parent lives.
-                self.stop_new_detached();
+                self.stop_new_detached(process);
                 self.send(process, libc::SIGKILL)?;
                 self.signal_leavers(&members, libc::SIGKILL);
             }
             TreeSignal::Continue => self.send(process, libc::SIGCONT)?,
             TreeSignal::Stop => {
                 self.send(process, libc::SIGSTOP)?;
-                self.stop_new_detached();
+                self.stop_new_detached(process);
+                // They are continued one by one if the leader is reaped meanwhile.
+                self.detached.extend(members);
             }
         }
         Ok(())
@@ -93,17 +100,19 @@ impl ProcessTree {
                     process.signal(signal)?;
                 }
             }
-            _ => process.signal(signal)?,
+            // An error means that the group is gone, or that the kernel cannot name it.
+            Some(_) => drop(process.signal_left_group(signal)),
+            None => process.signal(signal)?,
         }
         Ok(())
     }
 
     /// Stops the processes that left the group between the snapshot and the signal. A stopped
     /// process starts no other, so there are fewer in each round.
-    fn stop_new_detached(&mut self) {
+    fn stop_new_detached(&mut self, process: &Process) {
         for _ in 0..PASSES_MAX {
             let known = self.detached.clone();
-            self.refresh();
+            self.refresh(process);
             if self.detached.is_subset(&known) {
                 return;
             }
@@ -128,15 +137,18 @@ impl ProcessTree {
     }
 
     /// Looks for the descendants. Returns those that are in the group; the others are the detached ones.
+    /// The numbers of a leader that was reaped may belong to other processes. All that are known count as
+    /// detached then.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn refresh(&mut self) -> Vec<(libc::pid_t, u64)> {
-        super::proc::descendants(self.leader, &mut self.detached);
-        let Some(group) = self.group else { return Vec::new() };
+    fn refresh(&mut self, process: &Process) -> Vec<(libc::pid_t, u64)> {
+        let leader = (!process.reaped()).then_some(self.leader);
+        super::proc::descendants(leader, &mut self.detached);
+        let Some(group) = self.group.filter(|_| leader.is_some()) else { return Vec::new() };
         self.detached.extract_if(|&(pid, _)| super::proc::group_of(pid) == Some(group)).collect()
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn refresh(&mut self) -> Vec<(libc::pid_t, u64)> {
+    fn refresh(&mut self, _process: &Process) -> Vec<(libc::pid_t, u64)> {
         let _ = (self.leader, &self.detached);
         Vec::new()
     }

@@ -96,11 +96,19 @@ impl ProcessTree {
         Ok(Self { job: unsafe { OwnedHandle::from_raw_handle(raw) }, ..*self })
     }
 
+    /// Returns whether processes of the tree can be signalled.
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn can_signal(&self, process: &Process) -> bool {
+        !process.reaped()
+    }
+
     /// Terminates every process. A job object cannot ask a process to exit, so every signal
-    /// terminates. It cannot stop processes either.
+    /// terminates. It cannot stop processes either, so there is none to continue.
     pub(crate) fn signal_all(&mut self, process: &Process, signal: TreeSignal) -> io::Result<()> {
-        if matches!(signal, TreeSignal::Stop | TreeSignal::Continue) {
-            return Err(io::ErrorKind::Unsupported.into());
+        match signal {
+            TreeSignal::Stop => return Err(io::ErrorKind::Unsupported.into()),
+            TreeSignal::Continue => return Ok(()),
+            TreeSignal::Signal(_) | TreeSignal::Kill => (),
         }
         if !self.held {
             return process.terminate(KILLED);

@@ -215,6 +215,19 @@ impl Process {
         }
     }
 
+    /// Sends a signal to the processes that are left in the group that this process led, even if it was
+    /// reaped: the pidfd names no other group (Linux 6.9). Signal 0 only asks.
+    ///
+    /// # Errors
+    /// The group has no process, or the operating system cannot do that.
+    pub(crate) fn signal_left_group(&self, signal: i32) -> io::Result<()> {
+        match &self.pidfd {
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            Some(pidfd) => crate::sys::pid::signal_group_of(pidfd.as_fd(), signal),
+            _ => Err(io::Error::from(io::ErrorKind::Unsupported)),
+        }
+    }
+
     /// Returns the pidfd, if there is one.
     pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.pidfd.as_ref().map(AsFd::as_fd)
