@@ -386,3 +386,47 @@ fn child_that_waits_to_be_started_again_holds_no_descriptor() {
         wait_for_done(&mut set);
     });
 }
+
+/// Each run reads a file from where the first began, and writes behind what the last has written. A pipe
+/// is read only once.
+#[test]
+fn each_run_reads_the_input_file_from_its_start() {
+    use std::io::{Read, Seek, Write};
+    each_backend(|backend| {
+        for append in [false, true] {
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
+            let dir = tempfile::tempdir().expect("create directory");
+            let mut input = tempfile::tempfile().expect("create temporary file");
+            input.write_all(b"read before\nlines\n").expect("write input");
+            input.seek(std::io::SeekFrom::Start(12)).expect("set position");
+            let path = dir.path().join("output");
+            std::fs::write(&path, "old\n").expect("write output");
+            let mut output = std::fs::OpenOptions::new();
+            let mut output = output.append(append).write(true).open(&path).expect("open output");
+            if !append {
+                output.seek(std::io::SeekFrom::End(0)).expect("set position");
+            }
+            let mut command = quiet_child("cat");
+            command.stdin(input).stdout(output);
+            let twice = options(policy(Restart::Always).max_restarts(Some(2)));
+            set.spawn(&command, twice).expect("spawn test child");
+            assert!(wait_for_done(&mut set).exit.status.success());
+            let text = std::fs::read_to_string(&path).expect("read output");
+            assert_eq!(text, "old\nlines\nlines\nlines\n", "append: {append}");
+        }
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let (reader, mut writer) = std::io::pipe().expect("create pipe");
+        writer.write_all(b"lines\n").expect("write input");
+        drop(writer);
+        let mut output = tempfile::tempfile().expect("create temporary file");
+        let copy = output.try_clone().expect("duplicate handle");
+        let mut command = quiet_child("cat");
+        command.stdin(reader).stdout(copy);
+        let once = options(policy(Restart::Always).max_restarts(Some(1)));
+        set.spawn(&command, once).expect("spawn test child");
+        assert!(wait_for_done(&mut set).exit.status.success());
+        let mut text = String::new();
+        output.rewind().and_then(|()| output.read_to_string(&mut text)).expect("read output");
+        assert_eq!(text, "lines\n");
+    });
+}

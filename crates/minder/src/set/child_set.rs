@@ -196,13 +196,13 @@ impl ChildSet {
             let error = Error::of_kind(ErrorKind::Limit, "start", reason).during(Operation::Spawn);
             return Err(error.with_subject(command.get_program()));
         }
+        let restart = (!options.restart.is_never())
+            .then(|| Box::new(RestartState::new(command.clone(), options.restart)));
         let spawned =
             self.spawner.spawn(command).map_err(|failure| crate::spawn::explain(command, failure))?;
         let quota = MemoryQuota::new(&self.io.budget, self.io.config.max_child_bytes);
         let mut child = ChildState::new(spawned, quota, options);
-        if !options.restart.is_never() {
-            child.restart = Some(Box::new(RestartState::new(command.clone(), options.restart)));
-        }
+        child.restart = restart;
         let id = self.children.insert(child);
         if let Err(error) = self.watch_child(id) {
             self.abandon(id);

@@ -381,7 +381,8 @@ impl SpawnOptions {
         self
     }
 
-    /// Sets whether and when the child is started again after it exited: see [`RestartPolicy`].
+    /// Sets whether and when the child is started again after it exited, and with which streams: see
+    /// [`RestartPolicy`].
     /// Default: [`Restart::Never`](crate::Restart::Never).
     pub fn restart(mut self, policy: impl Into<RestartPolicy>) -> Self {
         self.restart = policy.into();

@@ -139,9 +139,14 @@ impl ChildSet {
             return;
         }
         let Some(restart) = &child.restart else { return };
-        let started = match self.spawner.spawn(&restart.command) {
-            Ok(spawned) => self.begin_run(id, spawned),
-            Err(failure) => Err(crate::spawn::explain(&restart.command, failure)),
+        let rewound = restart.rewind_input().map_err(|error| {
+            let error = Error::new("rewind the input of", error).during(Operation::Spawn);
+            error.with_subject(restart.command.get_program())
+        });
+        let started = match rewound.map(|()| self.spawner.spawn(&restart.command)) {
+            Ok(Ok(spawned)) => self.begin_run(id, spawned),
+            Ok(Err(failure)) => Err(crate::spawn::explain(&restart.command, failure)),
+            Err(error) => Err(error),
         };
         match started {
             Ok(()) => self.events.push_back(QueuedEvent::Restarted(id)),

@@ -1,10 +1,12 @@
 //! Whether and when a child is started again after it exited.
 
+use std::fs::File;
 use std::hash::BuildHasher;
+use std::io::{self, Seek, SeekFrom};
 use std::time::{Duration, Instant};
 
 use crate::backoff::Backoff;
-use crate::command::Command;
+use crate::command::{Command, Stdio, StdioKind};
 use crate::error::Error;
 use crate::exit_status::Outcome;
 use crate::random::Random;
@@ -33,6 +35,18 @@ pub enum Restart {
 ///
 /// What the last run left in other processes still runs (see
 /// [`Outcome::left_running`](crate::Outcome::left_running)).
+///
+/// The streams of each run:
+///
+/// - A file as standard input ([`Stdio::from`](crate::Stdio), [`Stdio::shared`](crate::Stdio::shared)): each
+///   run reads from the position that the file had when the child was spawned. Other processes that share
+///   the open file are affected.
+/// - A file as an output: each run writes where the one before it stopped, or at the end of a file that was
+///   opened for appending.
+/// - A pipe, socket or terminal that was passed as a [`Stdio`](crate::Stdio), and every
+///   [inherited](crate::Stdio::inherit) stream: what the last run has read is gone.
+/// - [`Stdio::piped`](crate::Stdio::piped) and [`Group::Terminal`](crate::Group::Terminal): each run has a
+///   new pipe or terminal. What was written to the last run and not read is gone.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -136,6 +150,9 @@ impl RestartPolicy {
 #[derive(Debug)]
 pub(super) struct RestartState {
     pub(super) command: Command,
+    /// The position of the file that is the standard input, before the first start. `None` without a file
+    /// or for one that has no position.
+    input_start: Option<u64>,
     policy: RestartPolicy,
     random: Random,
     /// When the present run began.
@@ -151,11 +168,14 @@ pub(super) struct RestartState {
 }
 
 impl RestartState {
+    /// Returns the state of a child that is about to be started for the first time.
     pub(super) fn new(command: Command, policy: RestartPolicy) -> Self {
+        let input_start = input_file(&command).and_then(|mut file| file.stream_position().ok());
         // A hasher of std is the one source of random numbers without a dependency.
         let seed = std::hash::RandomState::new().hash_one(0);
         Self {
             command,
+            input_start,
             policy,
             random: Random::new(seed),
             started_at: Instant::now(),
@@ -163,6 +183,14 @@ impl RestartState {
             restarts: 0,
             requested: false,
             error: None,
+        }
+    }
+
+    /// Sets the file that is the standard input back to where the first run began to read.
+    pub(super) fn rewind_input(&self) -> io::Result<()> {
+        match (input_file(&self.command), self.input_start) {
+            (Some(mut file), Some(start)) => file.seek(SeekFrom::Start(start)).map(drop),
+            _ => Ok(()),
         }
     }
 
@@ -207,5 +235,13 @@ impl RestartState {
         }
         self.in_row = self.in_row.saturating_add(1);
         Some(self.policy.backoff.delay(self.in_row, &mut self.random))
+    }
+}
+
+/// Returns the file that is the standard input.
+fn input_file(command: &Command) -> Option<&File> {
+    match &command.stdin {
+        Some(Stdio(StdioKind::File(file))) => Some(file),
+        _ => None,
     }
 }
