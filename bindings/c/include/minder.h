@@ -868,6 +868,11 @@ typedef struct {
     uint32_t restart_max_count;
     /** Zero. */
     uint32_t reserved;
+    /**
+     * Where minder_set_spawn() stores the pid, as minder_set_pid() returns it; NULL: nowhere. The pid is 0 if
+     * the start fails, or if another thread has taken the end of the child meanwhile.
+     */
+    uint32_t *pid;
 } minder_spawn_options;
 
 /** Starts the thread of a set, and stores the set. The options may be NULL. */
@@ -881,7 +886,7 @@ void minder_set_free(minder_set *set);
 
 /**
  * Starts a child on the thread of the set, waits until it was started, and stores its id. The options may
- * be NULL.
+ * be NULL; their `pid` is where the pid is stored.
  */
 minder_status minder_set_spawn(const minder_set *set,
                                const minder_command *command,

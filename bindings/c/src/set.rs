@@ -129,6 +129,9 @@ pub struct minder_spawn_options {
     pub restart_max_count: u32,
     /// Zero.
     pub reserved: u32,
+    /// Where minder_set_spawn() stores the pid, as minder_set_pid() returns it; NULL: nowhere. The pid is 0 if
+    /// the start fails, or if another thread has taken the end of the child meanwhile.
+    pub pid: *mut u32,
 }
 
 // SAFETY: it begins with its size, and zero is a value of every member.
@@ -294,7 +297,7 @@ pub unsafe extern "C" fn minder_set_free(set: *mut minder_set) {
 }
 
 /// Starts a child on the thread of the set, waits until it was started, and stores its id. The options may
-/// be NULL.
+/// be NULL; their `pid` is where the pid is stored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minder_set_spawn(
     set: *const minder_set,
@@ -305,9 +308,14 @@ pub unsafe extern "C" fn minder_set_spawn(
     call(|| {
         let set = handle!(set).here()?;
         let options: minder_spawn_options = options!(options);
+        let pid = options.pid;
+        store!(pid, 0);
         let options = options.options()?;
         let id = with_command(handle!(command), |command| Ok(set.spawn(command, options)?))?;
         store!(child, id.as_u64());
+        if !pid.is_null() {
+            store!(pid, set.pid(id).unwrap_or(0));
+        }
         Ok(minder_status::MINDER_OK)
     })
 }

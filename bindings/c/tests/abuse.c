@@ -275,6 +275,18 @@ static void wrong_numbers_and_structures(void) {
     } newer = { .known = MINDER_INIT(minder_spawn_options) };
     newer.known.size = sizeof newer;
     OK(minder_set_spawn(set, command, &newer.known, NULL));
+    uint32_t pid = 7;
+    newer.known.pid = &pid;
+    minder_command *missing = minder_command_new("/no/such/program");
+    CHECK_STATUS(minder_set_spawn(set, missing, &newer.known, NULL), MINDER_NOT_FOUND);
+    CHECK(pid == 0);
+    minder_command_free(missing);
+    /* An earlier header has fewer: the library does not read beyond them. */
+    newer.known.size = offsetof(minder_spawn_options, pid);
+    pid = 7;
+    OK(minder_set_spawn(set, command, &newer.known, NULL));
+    CHECK(pid == 7);
+    newer.known.size = sizeof newer;
     newer.later = 1;
     CHECK_STATUS(minder_set_spawn(set, command, &newer.known, NULL), MINDER_UNSUPPORTED);
 

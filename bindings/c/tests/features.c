@@ -303,7 +303,12 @@ static void set_writes_times_out_and_restarts(void) {
     OK(minder_command_stdio(command, MINDER_STDIN, MINDER_PIPE));
     OK(minder_command_stdio(command, MINDER_STDOUT, MINDER_PIPE));
     minder_child_id child = 0;
-    OK(minder_set_spawn(set, command, NULL, &child));
+    uint32_t pid = 0, same_pid = 0;
+    minder_spawn_options asked = MINDER_INIT(minder_spawn_options);
+    asked.pid = &pid;
+    OK(minder_set_spawn(set, command, &asked, &child));
+    OK(minder_set_pid(set, child, &same_pid));
+    CHECK(pid > 0 && pid == same_pid && kill((pid_t)pid, 0) == 0);
     uint8_t *bytes = calloc(1, 1000000);
     size_t written = 0;
     OK(minder_set_write(set, child, bytes, 1000000, &written));
