@@ -235,3 +235,15 @@ fn nul_byte_is_rejected_everywhere() {
         assert!(error.to_string().contains("NUL"), "{error}");
     }
 }
+
+#[cfg(target_os = "linux")] // Other systems run such a program.
+#[test]
+fn program_open_for_writing_fails_at_once_with_its_own_kind() {
+    let dir = tempfile::tempdir().expect("create directory");
+    let path = dir.path().join("busy");
+    std::fs::copy(crate::support::TEST_CHILD, &path).expect("copy program");
+    let _file = std::fs::File::options().append(true).open(&path).expect("open program");
+    let error = minder::Command::new(&path).spawn().expect_err("spawn program");
+    assert_eq!(error.io_error().kind(), std::io::ErrorKind::ExecutableFileBusy);
+    assert_eq!((error.kind(), error.operation()), (minder::ErrorKind::Other, minder::Operation::Spawn));
+}

@@ -19,6 +19,10 @@ impl Command {
     /// - `InvalidInput`: an argument or variable contains a NUL byte.
     /// - `TooLong`: the arguments are too long.
     /// - `Exhausted`: no descriptor, process or memory is free.
+    /// - `Other`, with [`ExecutableFileBusy`](std::io::ErrorKind::ExecutableFileBusy) as the kind of
+    ///   [`Error::io_error`]: the program is open for writing (Linux). It may be for a moment after it was
+    ///   written and closed: a process that is being started has a copy of the descriptor. The call does not
+    ///   wait; a [`JobPool`](crate::jobs::JobPool) tries such a start for one second.
     ///
     /// [`Error::operation`] is [`Operation::EnterDirectory`] if the working directory is the cause,
     /// and [`Operation::Spawn`] otherwise.

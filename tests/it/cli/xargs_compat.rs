@@ -43,6 +43,29 @@ fn exit_status_tells_kinds_of_failures_apart() {
     xargs("KID exit", b"'a").exit_code(1).stderr_contains("xargs: unmatched single quote; ");
 }
 
+/// The program of the jobs is being written, by this process.
+#[cfg(target_os = "linux")] // Other systems run such a program.
+#[test]
+fn program_open_for_writing_is_started_once_it_is_closed() {
+    let dir = temp_dir();
+    let busy = dir.path().join("busy");
+    std::fs::copy(TEST_CHILD, &busy).expect("copy program");
+    let open = || std::fs::File::options().append(true).open(&busy).expect("open program");
+    let xargs = |options: &str| {
+        let mut command = from(MINDER, &format!("xargs {options}"));
+        command.arg(&busy).arg("exit").stdin(input(b"0 0"));
+        Run::start(&command)
+    };
+    let file = open();
+    let run = xargs("-n1");
+    // Shorter than xargs waits.
+    crate::support::nap(std::time::Duration::from_millis(200));
+    drop(file);
+    run.wait().exit_code(0).stderr("");
+    let _file = open();
+    xargs("-n1").wait().exit_code(126).stderr(&format!("xargs: {}: Text file busy\n", busy.display()));
+}
+
 #[test]
 fn run_leaves_no_record() {
     let state = temp_dir();

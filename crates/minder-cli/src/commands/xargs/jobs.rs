@@ -1,6 +1,7 @@
 //! The jobs that run, and what their ends mean.
 
 use std::ffi::{OsStr, OsString};
+use std::time::{Duration, Instant};
 
 use minder::{ChildId, ChildSet, ChildSetConfig, Command, Error, Event, ExitStatus, NextEvent, SpawnOptions};
 use minder_runner::exit_status;
@@ -60,7 +61,7 @@ impl Jobs {
     /// A job has ended in a way that ends the run.
     pub(super) fn wait_below(&mut self, count: usize) -> Result<(), Stop> {
         while self.set.len() >= count {
-            match self.wait_for_one()? {
+            match self.wait_for_one(None)? {
                 Some(status) => self.check(status)?,
                 None => break,
             }
@@ -68,17 +69,25 @@ impl Jobs {
         Ok(())
     }
 
+    /// Waits for this time, or until a job ends.
+    ///
+    /// # Errors
+    /// As [`wait_below`](Self::wait_below).
+    pub(super) fn pause(&mut self, time: Duration) -> Result<(), Stop> {
+        self.wait_for_one(Some(Instant::now() + time))?.map_or(Ok(()), |status| self.check(status))
+    }
+
     /// Waits for all jobs. Whatever happens to them, nothing more is said.
     pub(super) fn wait_silently(&mut self) {
-        while let Ok(Some(status)) = self.wait_for_one() {
+        while let Ok(Some(status)) = self.wait_for_one(None) {
             self.has_failed |= matches!(status, ExitStatus::Exited(1..=254));
         }
     }
 
-    /// Waits for the next job that ends. Returns `None` if none runs.
-    fn wait_for_one(&mut self) -> Result<Option<ExitStatus>, Stop> {
+    /// Waits for the next job that ends, until the deadline at the latest. Returns `None` if none did.
+    fn wait_for_one(&mut self, deadline: Option<Instant>) -> Result<Option<ExitStatus>, Stop> {
         loop {
-            match self.set.next_event(None) {
+            match self.set.next_event_deadline(deadline) {
                 Ok(NextEvent::Event(Event::Done { child, outcome, .. })) => {
                     self.slots.iter_mut().filter(|slot| **slot == Some(child)).for_each(|slot| *slot = None);
                     return Ok(Some(outcome.exit.status));

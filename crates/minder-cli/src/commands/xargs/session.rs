@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use minder::{Command, Descriptors, Error, ErrorKind, Group, Stdio};
 use minder_os::stdio::{StdStream, std_file, std_was_closed};
@@ -17,6 +18,10 @@ use super::jobs::{Jobs, Stop};
 use super::message::{is_utf8_locale, print_line, quoted_name};
 use super::plan::{FAILURE, Packing, XargsPlan};
 use super::quote::push_quoted;
+
+/// How long a program may stay open for writing, as in `minder run`, and the pause between two starts.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
 
 /// One invocation of xargs.
 pub(super) struct Session<'a> {
@@ -261,6 +266,7 @@ impl<'a> Session<'a> {
     /// Starts the command with these arguments. If the system takes fewer of them, starts several.
     fn start(&mut self, range: std::ops::Range<usize>) -> Result<(), Stop> {
         let mut command = self.command(range.clone())?;
+        let mut busy_since = None;
         loop {
             let error = match self.jobs.start(&mut command, self.plan.slot_var.as_deref()) {
                 Ok(()) => return Ok(()),
@@ -279,6 +285,11 @@ impl<'a> Session<'a> {
                 ErrorKind::Exhausted if self.jobs.running() > 0 => {
                     let running = self.jobs.running();
                     self.jobs.wait_below(running)?;
+                }
+                _ if error.io_error().kind() == io::ErrorKind::ExecutableFileBusy
+                    && busy_since.get_or_insert_with(Instant::now).elapsed() < BUSY_TIMEOUT =>
+                {
+                    self.jobs.pause(BUSY_PAUSE)?;
                 }
                 _ => return Err(self.cannot_start(&error)),
             }
