@@ -1,7 +1,8 @@
 //! Random scripts: what children do and what is done to them, against a model of what is reported.
 //!
 //! Each script is drawn from its seed: one to five children, what they write, read and leave behind,
-//! and how they end; and the calls of a `ChildSet`, a `BackgroundSet`, a `Child` or `output_with`.
+//! and how they end; and the calls of a `ChildSet`, a `BackgroundSet`, a `Child`, `output_with` or a
+//! `Pipeline`.
 //! The model checks each event and each outcome. After a script, no descriptor, thread, child or
 //! zombie may be left.
 //!
@@ -11,6 +12,7 @@ mod background;
 mod draw;
 mod lone;
 mod model;
+mod pipeline;
 mod plan;
 mod processes;
 mod set;
@@ -71,6 +73,7 @@ fn play(script: &Script, watchdog: &Sender<String>, held: Option<Held>) {
         Host::Capture { timeout_ms, bytes_max, by_reader } => {
             lone::capture(script, timeout_ms, bytes_max, by_reader);
         }
+        Host::Pipeline { missing, .. } => pipeline::play(script, missing),
     }
     // What a script may leave behind: the model has checked the rest.
     if script.ending == plan::Ending::Drop || script.children.iter().any(plan::Plan::has_family) {

@@ -1,8 +1,8 @@
 //! Draws a script from its seed.
 
-use minder::{Group, OutputMode, OverflowPolicy, Size, Stream};
+use minder::{Group, OutputMode, OverflowPolicy, Restart, Size, Stream};
 
-use super::plan::{Act, End, Ending, Host, How, Input, LONG, Limits, Output, Plan, Script, Step};
+use super::plan::{Act, End, Ending, Host, How, Input, LONG, Limits, Output, Plan, Restarts, Script, Step};
 use crate::support::backends;
 
 /// Pseudo-random numbers, by SplitMix64.
@@ -36,21 +36,32 @@ pub(super) fn script(seed: u64) -> Script {
     let host = host(random);
     let count = match host {
         Host::Lone | Host::Capture { .. } => 1,
+        Host::Pipeline { .. } => 2 + random.below(3),
         Host::Set { .. } | Host::Background { .. } => 1 + random.below(5),
     };
     let limits = limits(random);
     let mut children: Vec<Plan> = (0..count).map(|_| plan(random)).collect();
-    if let Host::Lone | Host::Capture { .. } = host {
-        children.iter_mut().for_each(|plan| fit_one(plan, host));
+    match host {
+        Host::Lone | Host::Capture { .. } => children.iter_mut().for_each(|plan| fit_one(plan, host)),
+        Host::Pipeline { timeout_ms, .. } => fit_stages(&mut children, timeout_ms),
+        Host::Set { .. } => children.iter_mut().for_each(|plan| plan.restarts = restarts(random)),
+        Host::Background { .. } => {
+            // The model cannot know which run reads what is written to a child, and which has written a file.
+            let is_known = |plan: &&mut Plan| {
+                let has_file = [Some(plan.output), plan.error].contains(&Some(Output::File));
+                plan.input != Input::Piped && !has_file
+            };
+            children.iter_mut().filter(is_known).for_each(|plan| plan.restarts = restarts(random));
+        }
     }
     let steps = match host {
         Host::Set { .. } => set_steps(random, count),
         Host::Background { .. } => background_steps(random, count),
         Host::Lone => lone_steps(random),
-        Host::Capture { .. } => Vec::new(),
+        Host::Capture { .. } | Host::Pipeline { .. } => Vec::new(),
     };
     let ending = match random.below(10) {
-        0 if !matches!(host, Host::Capture { .. }) => Ending::Drop,
+        0 if !matches!(host, Host::Capture { .. } | Host::Pipeline { .. }) => Ending::Drop,
         1 | 2 => Ending::Kill(how(random)),
         _ => Ending::Finish,
     };
@@ -60,7 +71,7 @@ pub(super) fn script(seed: u64) -> Script {
 
 fn host(random: &mut Random) -> Host {
     let backend = random.pick(&backends());
-    match random.below(10) {
+    match random.below(12) {
         0..5 => Host::Set { backend, by_descriptor: random.chance(25) },
         5..8 => Host::Background {
             backend,
@@ -68,6 +79,12 @@ fn host(random: &mut Random) -> Host {
             taken_bytes: random.pick(&[1, 1000, 100_000, usize::MAX]),
         },
         8 => Host::Lone,
+        10 | 11 => Host::Pipeline {
+            timeout_ms: random.pick(&[None, Some(5), Some(30), Some(20_000)]),
+            bytes_max: random.pick(&[100, 100_000, 1 << 30, 1 << 30]),
+            by_reader: random.chance(50),
+            missing: if random.chance(5) { Some(random.below(2)) } else { None },
+        },
         _ => Host::Capture {
             timeout_ms: random.pick(&[None, Some(5), Some(30), Some(20_000)]),
             bytes_max: random.pick(&[100, 100_000, 1 << 30, 1 << 30]),
@@ -121,7 +138,18 @@ fn plan(random: &mut Random) -> Plan {
         spill_as_file: random.chance(30),
         rank: random.below(3) as u64,
         deadline: if random.chance(10) { Some(deadline(random)) } else { None },
+        restarts: None,
     }
+}
+
+fn restarts(random: &mut Random) -> Option<Restarts> {
+    random.chance(25).then(|| Restarts {
+        when: random.pick(&[Restart::OnFailure, Restart::Always]),
+        delay_ms: random.pick(&[0, 1, 5, 30]),
+        max_delay_ms: random.pick(&[1, 10, 40]),
+        max: random.pick(&[None, Some(0), Some(1), Some(2), Some(3)]),
+        is_stable: random.chance(20),
+    })
 }
 
 fn deadline(random: &mut Random) -> (u64, How) {
@@ -202,6 +230,31 @@ fn fit_one(plan: &mut Plan, host: Host) {
     }
 }
 
+/// Removes what the stages of a pipeline cannot have, and what would keep it from its end.
+fn fit_stages(plans: &mut [Plan], timeout_ms: Option<u64>) {
+    let last = plans.len() - 1;
+    for (number, plan) in plans.iter_mut().enumerate() {
+        if matches!(plan.group, Group::Terminal(_)) {
+            plan.group = Group::New;
+        }
+        fit_one(plan, Host::Capture { timeout_ms, bytes_max: 0, by_reader: false });
+        if number > 0 {
+            plan.input = Input::Piped;
+        }
+        if number < last {
+            plan.output = Output::Piped;
+            for act in &mut plan.acts {
+                // The next stage would wait for the end of its input.
+                if let Act::Hold(ms) = act
+                    && timeout_ms.is_none_or(|ms| ms > 1000)
+                {
+                    *ms = (*ms).min(30);
+                }
+            }
+        }
+    }
+}
+
 fn set_steps(random: &mut Random, count: usize) -> Vec<Step> {
     let mut steps = Vec::new();
     for child in 0..count {
@@ -209,7 +262,7 @@ fn set_steps(random: &mut Random, count: usize) -> Vec<Step> {
         for _ in 0..random.below(8) {
             let child = random.below(child + 1);
             let stream = random.pick(&[Stream::Stdout, Stream::Stderr]);
-            steps.push(match random.below(32) {
+            steps.push(match random.below(34) {
                 0..5 => Step::Write(child, size(random)),
                 5..7 => Step::CloseStdin(child),
                 7..9 => Step::Kill(child, how(random)),
@@ -226,6 +279,7 @@ fn set_steps(random: &mut Random, count: usize) -> Vec<Step> {
                 19 => Step::Release,
                 20 => Step::Wake,
                 21 => random.pick(&[Step::SpawnMissing, Step::SpawnContradiction]),
+                22 => Step::Restart(child, how(random)),
                 _ => Step::Take(1 + random.below(10), random.pick(&[0, 1, 5, 20])),
             });
         }

@@ -223,7 +223,7 @@ pub(super) fn capture(script: &Script, timeout_ms: Option<u64>, bytes_max: usize
 }
 
 /// Returns whether a kill finds everything that the child started.
-fn can_kill_all(plan: &Plan) -> bool {
+pub(super) fn can_kill_all(plan: &Plan) -> bool {
     plan.group != minder::Group::Inherit
         && plan.end != End::Raise(libc::SIGKILL)
         && !plan.acts.contains(&Act::Stop)

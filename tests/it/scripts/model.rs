@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use minder::{
-    ChildId, Chunk, Event, ExitStatus, Group, Outcome, OutputMode, OverflowPolicy, SpawnOptions, Stream,
+    ChildId, Chunk, Event, ExitStatus, Group, Outcome, OutputMode, OverflowPolicy, RestartPolicy,
+    SpawnOptions, Stream,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -38,6 +39,17 @@ pub(super) struct Kid<'a> {
     eofs: [usize; 2],
     stops: usize,
     exit: Option<ExitStatus>,
+    /// The outcome of the last run, while the next is not reported.
+    pub(super) between: Option<Outcome>,
+    /// The kills of the present run that a restart requested.
+    run_kills: Vec<(Instant, How)>,
+    /// Whether a restart of the present run was requested.
+    requested: bool,
+    restarts: u64,
+    /// The restarts since the last stable run.
+    in_row: u32,
+    /// The sizes of the files of its outputs before the present run.
+    file_starts: [usize; 2],
     pub(super) done: Option<Outcome>,
 }
 
@@ -62,6 +74,8 @@ pub(super) struct Promises {
     pub(super) whole_chunks: bool,
     /// Outputs that stay silent after the exit are closed.
     pub(super) closes_silent: bool,
+    /// A call finds the child in the state that the events have reported.
+    pub(super) is_in_step: bool,
 }
 
 impl std::fmt::Debug for Kid<'_> {
@@ -98,6 +112,12 @@ impl<'a> Kid<'a> {
             eofs: [0; 2],
             stops: 0,
             exit: None,
+            between: None,
+            run_kills: Vec::new(),
+            requested: false,
+            restarts: 0,
+            in_row: 0,
+            file_starts: [0; 2],
             done: None,
         }
     }
@@ -108,7 +128,8 @@ impl<'a> Kid<'a> {
             .overflow(plan.overflow)
             .output_mode(plan.mode)
             .spill_as_file(plan.spill_as_file)
-            .rank(plan.rank);
+            .rank(plan.rank)
+            .restart(plan.restarts.map_or_else(RestartPolicy::default, |restarts| restarts.policy()));
         match &plan.deadline {
             Some((ms, how)) => options.deadline(now + Duration::from_millis(*ms), how.termination()),
             None => options,
@@ -143,13 +164,38 @@ impl<'a> Kid<'a> {
         self.forwards[stream as usize].is_some()
     }
 
+    /// Notes that a restart was requested, of a child that runs or that waits for its next run.
+    pub(super) fn note_restart(&mut self, at: Instant, how: &How, is_waiting: bool) {
+        if is_waiting {
+            self.in_row = 0;
+        } else {
+            self.requested = true;
+            self.run_kills.push((at, how.clone()));
+        }
+    }
+
     pub(super) fn may_be_killed(&self) -> bool {
-        !self.kills.is_empty() || !self.deadlines.is_empty()
+        !self.kills.is_empty() || !self.deadlines.is_empty() || !self.run_kills.is_empty()
+    }
+
+    /// Returns the kills that may have reached the present run.
+    fn requested_kills(&self) -> impl Iterator<Item = &(Instant, How)> {
+        self.kills.iter().chain(&self.run_kills)
+    }
+
+    /// Returns whether nothing but a kill ends the restarts.
+    fn restarts_for_ever(&self) -> bool {
+        self.plan.restarts.is_some_and(|restarts| {
+            let is_due = self.plan.natural_exit().is_some_and(|status| restarts.is_due(status));
+            is_due && restarts.next_in_row(u32::MAX - 1).is_some()
+        })
     }
 
     /// Returns whether the script has to kill the child, because it does not end otherwise.
     pub(super) fn needs_kill(&self, leak_timeout: Option<u64>) -> bool {
-        self.plan.natural_exit().is_none() || (self.plan.holds_pipe(true) && leak_timeout.is_none())
+        self.restarts_for_ever()
+            || self.plan.natural_exit().is_none()
+            || (self.plan.holds_pipe(true) && leak_timeout.is_none())
     }
 
     /// Continues a child that a signal stopped, as a shell does.
@@ -161,7 +207,7 @@ impl<'a> Kid<'a> {
 
     /// Sends a signal from outside of the library. The child is not reaped before `Done`.
     pub(super) fn signal(&self, signal: Signal) {
-        if self.done.is_none() {
+        if self.done.is_none() && self.between.is_none() {
             let pid = Pid::from_raw(self.pid.cast_signed()).expect("valid pid");
             kill_process(pid, signal).expect("signal child");
         }
@@ -170,8 +216,13 @@ impl<'a> Kid<'a> {
     /// Checks and records an event. A chunk is returned for the caller to keep.
     pub(super) fn record(&mut self, event: Event, promises: Promises) -> Option<Chunk> {
         assert!(self.done.is_none(), "{event:?} after Done");
+        let is_next = matches!(event, Event::Restarted { .. } | Event::Done { .. });
+        assert!(self.between.is_none() || is_next, "{event:?} between two runs");
         let follows_exit = promises.exit_is_late && self.exit.is_some();
-        assert!(!follows_exit || matches!(event, Event::Done { .. }), "{event:?} between Exited and Done");
+        assert!(
+            !follows_exit || matches!(event, Event::Done { .. } | Event::Restarting { .. }),
+            "{event:?} between Exited and Done"
+        );
         match event {
             Event::Output { stream, chunk, .. } => {
                 self.check_stream(stream, "Output", promises);
@@ -213,13 +264,74 @@ impl<'a> Kid<'a> {
                 self.exit = Some(exit.status);
                 self.check_exit(exit.status);
             }
-            Event::Done { outcome, .. } => {
-                self.done = Some(outcome);
+            Event::Restarting { outcome, delay, restarts, .. } => {
                 self.check_done(outcome, promises);
+                assert!(self.kills.is_empty() || !promises.is_in_step, "a restart of a killed child");
+                self.check_restarting(outcome, delay, restarts);
+                self.end_run(outcome);
             }
+            Event::Restarted { pid, .. } => {
+                let last = self.between.take();
+                assert!(last.is_some() && pid > 0, "started again while it runs");
+                tally("restarts", true);
+                self.pid = pid;
+            }
+            Event::Done { outcome, .. } => self.record_done(outcome, promises),
             other => panic!("an event that is not of a child: {other:?}"),
         }
         None
+    }
+
+    fn record_done(&mut self, outcome: Outcome, promises: Promises) {
+        self.done = Some(outcome);
+        let is_ended = !self.kills.is_empty() || self.is_late();
+        if let Some(last) = self.between {
+            tally("ended between two runs", true);
+            assert!(last == outcome && is_ended, "{last:?} became {outcome:?}");
+        } else {
+            self.check_done(outcome, promises);
+            assert!(is_ended || !self.must_restart(outcome), "no restart after {outcome:?}");
+        }
+    }
+
+    /// Returns whether a deadline has come.
+    fn is_late(&self) -> bool {
+        self.deadlines.iter().any(|(at, _)| *at <= Instant::now())
+    }
+
+    /// Returns whether a restart follows the present run if nothing has ended the child.
+    fn must_restart(&self, outcome: Outcome) -> bool {
+        self.plan.restarts.is_some_and(|restarts| {
+            let is_due = restarts.is_due(outcome.exit.status) && restarts.next_in_row(self.in_row).is_some();
+            self.requested || is_due
+        })
+    }
+
+    fn check_restarting(&mut self, outcome: Outcome, delay: Duration, count: u64) {
+        let what = format!("restart {count} in {delay:?} after {outcome:?}");
+        let restarts = self.plan.restarts.expect("a restart without a policy");
+        assert!(!outcome.timed_out && self.must_restart(outcome), "{what}");
+        let expected = if std::mem::take(&mut self.requested) {
+            tally("requested restarts", true);
+            self.in_row = 0;
+            Duration::ZERO
+        } else {
+            self.in_row = restarts.next_in_row(self.in_row).expect("one more restart");
+            restarts.delay(self.in_row)
+        };
+        self.restarts += 1;
+        assert_eq!((delay, count), (expected, self.restarts), "{what}");
+    }
+
+    /// Begins to record the next run.
+    fn end_run(&mut self, outcome: Outcome) {
+        self.between = Some(outcome);
+        self.accepted = 0;
+        self.stdin_open = self.plan.input == super::plan::Input::Piped;
+        self.run_kills.clear();
+        (self.got, self.sizes, self.eofs, self.stops, self.exit) = Default::default();
+        self.file_starts =
+            self.files.each_ref().map(|file| file.as_ref().map_or(0, |file| file_bytes(file).len()));
     }
 
     fn append_file(&mut self, stream: Stream, file: &File, start: u64, len: u64) {
@@ -245,7 +357,7 @@ impl<'a> Kid<'a> {
         }
         let now = Instant::now();
         let due = |(at, _): &&(Instant, How)| *at <= now;
-        let all: Vec<_> = self.kills.iter().chain(self.deadlines.iter().filter(due)).collect();
+        let all: Vec<_> = self.requested_kills().chain(self.deadlines.iter().filter(due)).collect();
         let possible: Vec<_> = all.iter().flat_map(|(_, how)| how.signals()).map(signaled).collect();
         let escalated = all.iter().any(|(at, how)| now >= *at + how.grace());
         let is_killed = status == signaled(libc::SIGKILL) && escalated;
@@ -265,7 +377,7 @@ impl<'a> Kid<'a> {
         let now = Instant::now();
         let deadline = self.deadlines.iter().map(|(at, _)| *at).min();
         assert!(!outcome.timed_out || deadline.is_some_and(|at| at <= now), "early: {what}");
-        assert!(!outcome.killed || outcome.timed_out || !self.kills.is_empty(), "{what}");
+        assert!(!outcome.killed || outcome.timed_out || self.requested_kills().count() > 0, "{what}");
         assert!(self.was_suspended || outcome.suspended.is_zero(), "{what}");
         assert!(outcome.dropped == 0 || self.plan.overflow == OverflowPolicy::DropOldest, "{what}");
         self.check_leftovers(outcome, promises, &what);
@@ -298,12 +410,16 @@ impl<'a> Kid<'a> {
         if !self.may_be_killed() && !was_stopped && !plan.starts(false, in_group) {
             assert_eq!(outcome.left_running, plan.starts(true, in_group), "left_running: {what}");
         }
-        if !self.kills.is_empty() && plan.starts(true, in_group) {
+        // The processes of an earlier run have the same tag.
+        if self.restarts > 0 {
+            return;
+        }
+        if self.requested_kills().count() > 0 && plan.starts(true, in_group) {
             let alive = self.tag.alive(|line| !line.contains("setsid"));
             assert!(alive.is_empty() && !outcome.left_running, "{alive:?} survived the kill: {what}");
         }
         // A stray is found while its parent lives.
-        let at_once = self.kills.iter().chain(&self.deadlines).all(|(_, how)| *how == How::Now);
+        let at_once = self.requested_kills().chain(&self.deadlines).all(|(_, how)| *how == How::Now);
         let was_alive = plan.natural_exit() != Some(outcome.exit.status);
         if at_once && was_alive && plan.starts(true, |act| matches!(act, Act::Stray(LONG))) {
             let alive = self.tag.alive(|line| line.contains("setsid"));
@@ -318,7 +434,7 @@ impl<'a> Kid<'a> {
         let piped = self.plan.piped();
         for stream in [0, 1] {
             let arrived = match &self.files[stream] {
-                Some(file) => file_bytes(file),
+                Some(file) => file_bytes(file).split_off(self.file_starts[stream]),
                 None if piped[stream] => self.got[stream].clone(),
                 None => continue,
             };

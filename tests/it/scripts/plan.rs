@@ -4,7 +4,10 @@ use std::fmt;
 use std::fs::File;
 use std::time::Duration;
 
-use minder::{Backend, Command, ExitStatus, Group, OutputMode, OverflowPolicy, Stdio, Termination};
+use minder::{
+    Backend, Command, ExitStatus, Group, OutputMode, OverflowPolicy, Restart, RestartPolicy, Stdio,
+    Termination,
+};
 
 use crate::support::{TEST_CHILD, catch_ignored_signals, file_of};
 
@@ -45,6 +48,13 @@ pub(super) enum Host {
         timeout_ms: Option<u64>,
         bytes_max: usize,
         by_reader: bool,
+    },
+    /// One call of `Pipeline::output_with`. The program of the stage `missing` does not exist.
+    Pipeline {
+        timeout_ms: Option<u64>,
+        bytes_max: usize,
+        by_reader: bool,
+        missing: Option<usize>,
     },
 }
 
@@ -89,6 +99,49 @@ pub(super) struct Plan {
     pub(super) spill_as_file: bool,
     pub(super) rank: u64,
     pub(super) deadline: Option<(u64, How)>,
+    pub(super) restarts: Option<Restarts>,
+}
+
+/// A [`RestartPolicy`] without jitter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Restarts {
+    pub(super) when: Restart,
+    pub(super) delay_ms: u64,
+    pub(super) max_delay_ms: u64,
+    pub(super) max: Option<u32>,
+    /// Whether every run counts as stable, and not none.
+    pub(super) is_stable: bool,
+}
+
+impl Restarts {
+    pub(super) fn policy(&self) -> RestartPolicy {
+        let ms = Duration::from_millis;
+        RestartPolicy::new(self.when)
+            .backoff(ms(self.delay_ms))
+            .max_backoff(ms(self.max_delay_ms))
+            .jitter(0.0)
+            .stable_after(if self.is_stable { Duration::ZERO } else { Duration::from_secs(3600) })
+            .max_restarts(self.max)
+    }
+
+    /// Returns whether a run that ends so is followed by another one, as far as the limit allows it.
+    pub(super) fn is_due(&self, status: ExitStatus) -> bool {
+        match self.when {
+            Restart::OnFailure => !status.success(),
+            when => when == Restart::Always,
+        }
+    }
+
+    /// Returns the number in its row of the restart that follows `in_row` others, or `None` after the last.
+    pub(super) fn next_in_row(&self, in_row: u32) -> Option<u32> {
+        let in_row = if self.is_stable { 0 } else { in_row };
+        self.max.is_none_or(|max| in_row < max).then_some(in_row + 1)
+    }
+
+    /// Returns the delay before this restart in a row.
+    pub(super) fn delay(&self, in_row: u32) -> Duration {
+        Duration::from_millis((self.delay_ms << (in_row - 1).min(20)).min(self.max_delay_ms))
+    }
 }
 
 /// One act of a child: see `tests/bin/steps.rs`.
@@ -151,6 +204,7 @@ pub(super) enum Step {
     CloseStdin(usize),
     Kill(usize, How),
     KillAll(How),
+    Restart(usize, How),
     Suspend(usize),
     Resume(usize),
     SuspendAll,
@@ -233,10 +287,16 @@ impl Plan {
 
     /// Returns the command, and the files that its outputs go to.
     pub(super) fn command(&self, tag: &str) -> (Command, Files) {
+        self.stage(tag, false, false)
+    }
+
+    /// Returns the command of a stage of a pipeline, which connects the input, the output or both.
+    pub(super) fn stage(&self, tag: &str, has_input: bool, has_output: bool) -> (Command, Files) {
         catch_ignored_signals();
         let mut command = Command::new(TEST_CHILD);
         command.args(["steps", tag]).args(self.words()).group(self.group);
         match self.input {
+            _ if has_input => &mut command,
             Input::Null => command.stdin(Stdio::null()),
             Input::Piped => command.stdin(Stdio::piped()),
             Input::File(bytes) => command.stdin(file_of(&input_bytes(bytes))),
@@ -251,7 +311,9 @@ impl Plan {
                 Stdio::from(file)
             }
         };
-        command.stdout(stdio(self.output, 0));
+        if !has_output {
+            command.stdout(stdio(self.output, 0));
+        }
         match self.error {
             Some(output) => command.stderr(stdio(output, 1)),
             None => command.stderr_to_stdout(),
@@ -322,14 +384,18 @@ impl Plan {
 
     /// Returns what the outputs contain at the end. `accepted` bytes were written to the input.
     pub(super) fn expected(&self, accepted: usize) -> Expected {
-        let mut expected = Expected::default();
-        let mut at = [0; 2];
-        let mut open = [true; 2];
-        let mut input = match self.input {
+        self.expected_of(match self.input {
             Input::Null => Vec::new(),
             Input::Piped => input_bytes(accepted),
             Input::File(bytes) => input_bytes(bytes),
-        };
+        })
+    }
+
+    /// Returns what the outputs contain at the end if this is the whole input.
+    pub(super) fn expected_of(&self, mut input: Vec<u8>) -> Expected {
+        let mut expected = Expected::default();
+        let mut at = [0; 2];
+        let mut open = [true; 2];
         let merged = self.is_merged();
         let mut put = |stream: usize, open: [bool; 2], bytes: &[u8]| {
             if open[stream] {
@@ -419,14 +485,25 @@ impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "MINDER_SEED={}: {:?}, {:?}", self.seed, self.host, self.limits)?;
         for (number, plan) in self.children.iter().enumerate() {
-            let Plan { input, output, error, group, overflow, mode, spill_as_file, rank, deadline, .. } =
-                plan;
+            let Plan {
+                input,
+                output,
+                error,
+                group,
+                overflow,
+                mode,
+                spill_as_file,
+                rank,
+                deadline,
+                restarts,
+                ..
+            } = plan;
             writeln!(f, "child {number}: steps TAG {}", plan.words().join(" "))?;
             writeln!(
                 f,
                 "  stdin {input:?}, stdout {output:?}, stderr {error:?}, {group:?}, {overflow:?}, {mode:?}"
             )?;
-            writeln!(f, "  spill_as_file {spill_as_file}, rank {rank}, deadline {deadline:?}")?;
+            writeln!(f, "  spill_as_file {spill_as_file}, rank {rank}, deadline {deadline:?}, {restarts:?}")?;
         }
         for (number, step) in self.steps.iter().enumerate() {
             writeln!(f, "step {number}: {step:?}")?;

@@ -49,12 +49,18 @@ struct Player<'a> {
     held: VecDeque<Chunk>,
     kept: usize,
     promises: Promises,
+    /// Whether every child is brought to its end.
+    finishing: bool,
 }
 
 pub(super) fn play(script: &Script, backend: Backend, by_descriptor: bool) {
     let set = ChildSet::new(config(backend, &script.limits)).expect("create set");
-    let promises =
-        Promises { exit_is_late: false, whole_chunks: true, closes_silent: script.limits.leak_ms.is_some() };
+    let promises = Promises {
+        exit_is_late: false,
+        whole_chunks: true,
+        closes_silent: script.limits.leak_ms.is_some(),
+        is_in_step: true,
+    };
     let mut player = Player {
         script,
         set,
@@ -63,6 +69,7 @@ pub(super) fn play(script: &Script, backend: Backend, by_descriptor: bool) {
         held: VecDeque::new(),
         kept: script.kept,
         promises,
+        finishing: false,
     };
     for step in &script.steps {
         player.step(step);
@@ -95,6 +102,7 @@ impl<'a> Player<'a> {
             Step::TryWait | Step::Wait(_) => unreachable!("steps of a lone child"),
             Step::CloseStdin(number)
             | Step::Kill(number, _)
+            | Step::Restart(number, _)
             | Step::Suspend(number)
             | Step::Resume(number)
             | Step::Stop(number)
@@ -156,12 +164,14 @@ impl<'a> Player<'a> {
         let all = input_bytes(kid.accepted + bytes);
         match self.set.write(kid.id, &all[kid.accepted..]) {
             Ok(count) => {
-                assert!(kid.done.is_none() && kid.stdin_open, "written without a pipe");
+                // A pipe that was closed may have been that of the run before.
+                let has_pipe = kid.stdin_open || kid.plan.restarts.is_some();
+                assert!(kid.done.is_none() && has_pipe, "written without a pipe");
                 assert!(count <= bytes, "{count} of {bytes} bytes were written");
                 kid.accepted += count;
             }
             Err(error) if error.kind() == ErrorKind::Unknown => {
-                assert!(kid.done.is_some() || !kid.stdin_open, "{error}");
+                assert!(kid.done.is_some() || !kid.stdin_open || kid.between.is_some(), "{error}");
             }
             Err(error) => {
                 assert_eq!(error.io_error().kind(), std::io::ErrorKind::BrokenPipe, "{error}");
@@ -214,10 +224,14 @@ impl<'a> Player<'a> {
 
     fn record(&mut self, event: Event) {
         let Some(id) = event.child() else { return };
+        let is_restarted = matches!(event, Event::Restarted { .. });
         let kid = self.kids.iter_mut().flatten().find(|kid| kid.id == id);
         let kid = kid.unwrap_or_else(|| panic!("{event:?} of an unknown child"));
         if let Some(chunk) = kid.record(event, self.promises) {
             self.held.push_back(chunk);
+        }
+        if is_restarted && self.finishing {
+            self.set.close_stdin(id).expect("close stdin");
         }
         while self.held.len() > self.kept {
             self.held.pop_front();
@@ -231,15 +245,21 @@ impl<'a> Player<'a> {
         let held: usize = self.held.iter().map(|chunk| chunk.len()).sum();
         assert!(self.set.buffered_bytes() >= held, "{} bytes, {held} held", self.set.buffered_bytes());
         for kid in self.kids.iter().flatten() {
-            match kid.done {
-                None => assert_eq!(self.set.pid(kid.id).expect("get pid"), kid.pid),
-                Some(_) => check_unknown(&mut self.set, kid),
+            match (kid.done, kid.between) {
+                (None, None) => assert_eq!(self.set.pid(kid.id).expect("get pid"), kid.pid),
+                // It may run, and its `Restarted` is not taken.
+                (None, Some(_)) => {
+                    let is_waiting = |error: minder::Error| error.kind() == ErrorKind::Unknown;
+                    assert!(self.set.pid(kid.id).map_or_else(is_waiting, |pid| pid > 0));
+                }
+                (Some(_), _) => check_unknown(&mut self.set, kid),
             }
         }
     }
 
     /// Brings every child to its end.
     fn finish(&mut self) {
+        self.finishing = true;
         self.set.resume_all().expect("resume all children");
         for kid in self.kids.iter_mut().flatten().filter(|kid| kid.done.is_none()) {
             self.set.close_stdin(kid.id).expect("close stdin");
@@ -287,6 +307,17 @@ fn change(set: &mut ChildSet, kid: &mut Kid<'_>, step: &Step) {
         Step::Kill(_, how) => {
             kid.note_kill(Instant::now(), how);
             set.kill(kid.id, how.termination()).expect("kill child");
+        }
+        Step::Restart(_, how) => {
+            let at = Instant::now();
+            let is_waiting = set.pid(kid.id).is_err();
+            match set.restart(kid.id, how.termination()) {
+                Ok(()) => kid.note_restart(at, how, is_waiting),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+                    assert!(kid.plan.restarts.is_none() || kid.may_be_killed(), "{error}");
+                }
+            }
         }
         Step::Suspend(_) => {
             kid.note_suspended();
@@ -340,6 +371,7 @@ fn check_unknown(set: &mut ChildSet, kid: &Kid<'_>) {
         set.write(id, b"x").map(drop),
         set.close_stdin(id),
         set.kill(id, Termination::IMMEDIATE),
+        set.restart(id, Termination::IMMEDIATE),
         set.suspend(id),
         set.resume(id),
         set.set_deadline(id, None),
