@@ -4,6 +4,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use minder::Command;
 
@@ -193,13 +195,37 @@ fn jobs_that_did_not_run_count() {
     assert!(text.contains("0 were ended early, 5 did not run, or were running at its end.\n"), "{text}");
 }
 
+#[cfg(target_os = "linux")] // How long jobs waited for a processor is recorded.
 #[test]
-fn busy_processors_get_no_more_jobs_than_before_although_the_jobs_only_wait() {
+fn other_programs_on_the_processors_do_not_limit_jobs_that_wait() {
+    let state = State::new();
+    // Loops of this process are another program to the run.
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        state.run("run -j2 KID sleep-ms ::: 100 100 100 100 100 100").exit_code(0);
+        done.store(true, Ordering::Relaxed);
+    });
+    let json = state.run("advise --json").exit_code(0).text();
+    assert!(json.contains("\"limit\": \"jobs\""), "{json}");
+    assert_eq!(number(&json, "advised", "slots"), 6.0, "{json}");
+    let text = state.run("advise").exit_code(0).text();
+    assert!(text.contains("\nOther programs used "), "{text}");
+}
+
+#[test]
+fn busy_processors_get_no_more_jobs_than_before_if_nothing_tells_who_waited() {
     let state = State::new();
     state.run("run -j2 KID sleep-ms ::: 100 100 100 100 100 100").exit_code(0);
-    state.change_events(&[]);
+    state.change_events(&[("user", "0.01"), ("system", "0.0"), ("rss", "9999999"), ("main", "0.001")]);
     let json = state.run("advise --json").exit_code(0).text();
-    assert!(json.contains("\"limit\": \"busy\""), "{json}");
+    assert!(json.contains("\"limit\": \"others\""), "{json}");
     assert_eq!(number(&json, "advised", "slots"), 2.0, "{json}");
 }
 

@@ -64,8 +64,11 @@ pub(crate) enum Limit {
     Jobs,
     /// The processors are used fully then.
     Processors,
-    /// The processors were used fully, by other programs too.
+    /// The jobs used the processors fully.
     Busy,
+    /// The processors were used fully, by other programs too, and it is not known how long jobs waited
+    /// for one.
+    BusyByOthers,
     /// The memory is used fully then.
     Memory,
     /// The time between two starts keeps more from running at once.
@@ -122,6 +125,8 @@ pub(crate) struct Advice {
     pub(crate) cores: u64,
     /// The part of their time in which the processors were busy in the run.
     pub(crate) busy: Option<f64>,
+    /// The part of the processors that other programs used, if it is notable.
+    pub(crate) others: f64,
     /// How many jobs ran at once.
     pub(crate) slots: usize,
     /// How long the run took. If jobs did not run, the predictions are about more jobs.
@@ -201,6 +206,7 @@ pub(crate) fn advise(facts: &RunFacts, processors: usize) -> Result<Advice, Unad
         own,
         cores: usage.cores as u64,
         busy: usage.busy,
+        others: usage.others,
         slots: usage.slots,
         measured: facts.elapsed(),
         delay: facts.delay,
@@ -260,6 +266,9 @@ fn error_of(
         error.add((1.0 - cpu_part) * doublings * DOUBLING_ERROR);
         doubts.push(Doubt::MoreWaiting);
     }
+    if usage.others > OTHERS_MIN {
+        doubts.push(Doubt::OtherPrograms((usage.others * 100.0).round() as u32));
+    }
     if usage.others > OTHERS_MIN && cpu_part >= COMPUTING_MIN {
         let on = |cores| {
             let model = Model { jobs: model.jobs.clone(), cores, delay: model.delay };
@@ -267,7 +276,6 @@ fn error_of(
         };
         let range = on(usage.cores * (1.0 - usage.others)) - on(usage.cores);
         error.add(range / 2.0 / advised.elapsed.max(f64::MIN_POSITIVE));
-        doubts.push(Doubt::OtherPrograms((usage.others * 100.0).round() as u32));
     }
     (error.total(), doubts)
 }
@@ -317,7 +325,10 @@ struct Usage {
     slots: usize,
     /// The number of processors.
     cores: f64,
+    /// The part of their time in which the processors were busy, with all programs.
     busy: Option<f64>,
+    /// The same with the jobs alone.
+    own_busy: Option<f64>,
     /// The part of the processors that other programs used, if it is notable.
     others: f64,
     /// The part of unexplained time that counts as waiting: as of the jobs about which it is known.
@@ -366,18 +377,26 @@ impl Usage {
         // If it is not known of any job, the jobs waited for each other's computing only: other programs
         // may have been busy while the jobs slept.
         let waits = if known > 0.0 { 1.0 - ready / known } else { 1.0 - own_busy.unwrap_or(0.0) };
-        Self { slots, cores, busy, others, waits, doubts }
+        Self { slots, cores, busy, own_busy, others, waits, doubts }
     }
 
-    fn is_busy(&self) -> bool {
-        self.busy.is_some_and(|busy| busy > BUSY)
+    /// Returns why no more jobs than before can run at once, if the processors tell that. Jobs that wait
+    /// beside other programs that compute do not need the processors.
+    fn limit(&self) -> Option<Limit> {
+        let is_busy = |part: Option<f64>| part.is_some_and(|part| part > BUSY);
+        if is_busy(self.own_busy) {
+            return Some(Limit::Busy);
+        }
+        let hides_waiting = is_busy(self.busy) && self.doubts.contains(&Doubt::Queue);
+        hides_waiting.then_some(Limit::BusyByOthers)
     }
 
     /// Returns the bounds of the CPU part if nothing tells whether jobs waited, or were ready to run and
     /// others had the processors.
     fn cpu_bounds(&self, facts: &RunFacts) -> Option<(f64, f64)> {
         let with = |waits| cpu_part_of(facts.jobs.iter().map(|job| job.work(waits)));
-        (self.is_busy() && self.doubts.contains(&Doubt::Queue)).then(|| (with(1.0), with(0.0)))
+        let is_range = self.limit().is_some() && self.doubts.contains(&Doubt::Queue);
+        is_range.then(|| (with(1.0), with(0.0)))
     }
 }
 
@@ -409,8 +428,10 @@ fn most_slots(facts: &RunFacts, usage: &Usage) -> (usize, Limit) {
     // If it is not known how many jobs there are, there may be as many as slots.
     let mut slots = facts.simulated().max(usage.slots);
     let mut limit = Limit::Jobs;
-    if usage.is_busy() && slots > usage.slots {
-        (slots, limit) = (usage.slots, Limit::Busy);
+    if let Some(busy) = usage.limit()
+        && slots > usage.slots
+    {
+        (slots, limit) = (usage.slots, busy);
     }
     let longest = facts.jobs.iter().map(JobTimes::wall).fold(0.0, f64::max);
     let overlap = (longest / facts.delay).ceil();

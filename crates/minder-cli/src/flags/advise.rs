@@ -35,9 +35,10 @@ wall time, without the time in which it was ready to run and other processes had
 processors (Linux records that for the main thread of each job). As many jobs are
 advised as keep the processors busy: processors / CPU part, and half as many more as
 long as that ends 5 % sooner; but no more than there are jobs, or than fit into
-memory. If the processors were busy for more than 90 % of their time, no more are
-advised than ran. If it is also not known how long jobs were ready to run, the CPU part
-is a range: at least the CPU time, at most all time that is not known to be waiting.
+memory. If the jobs used the processors for more than 90 % of their time, no more are
+advised than ran. If other programs used them and it is not known how long jobs were
+ready to run, no more are advised either, and the CPU part is a range: at least the CPU
+time, at most all time that is not known to be waiting.
 Shortest-first has the best mean turnaround. Longest-first is advised if it ends 10 %
 sooner. The prediction simulates the jobs on the processors that other programs left
 in the run, which all threads share equally. Starts keep the --delay of the run.
@@ -60,9 +61,10 @@ started are left out. A job that was retried counts with its last attempt.
 Keys of --json: run; jobs (those with times); total, or null if it is not known;
 recorded (those that have an end in the record); cpu_part, or null if it is a range;
 cpu_part_bounds; own (the times of the shortest, the median and the longest job),
-processors, busy, slots, measured, delay; one_by_one, as_run, advised and other_order,
-each with slots, order, elapsed, mean, p95; limit (jobs, processors, busy, memory,
-delay), memory, error, doubts, attempts, retried, not_started (could not be started),
+processors, busy (the part of their time, with all programs), others (the part that other
+programs used), slots, measured, delay; one_by_one, as_run, advised and other_order,
+each with slots, order, elapsed, mean, p95; limit (jobs, processors, busy, others,
+memory, delay), memory, error, doubts, attempts, retried, not_started (could not be started),
 ended_early, not_run, or null if it is not known, left_out, killed; flags. Times are in
 seconds, parts and error from 0 to 1.
 

@@ -243,6 +243,7 @@ mod tests {
                 cpu_part: (1.0, 1.0),
                 own: [1.0; 3],
                 cores: 2,
+                others: 0.0,
                 busy: None,
                 slots: 4,
                 measured: None,

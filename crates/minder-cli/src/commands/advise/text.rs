@@ -101,8 +101,12 @@ fn degree(advice: &Advice) -> String {
         Limit::Processors => {
             format!("With -j{slots}, {compared}, the processors are used fully: more gains little.")
         }
-        Limit::Busy => format!(
-            "The processors were {} % busy, so no more than -j{slots} is advised.",
+        Limit::Busy => {
+            format!("The jobs used the processors fully, so no more than -j{slots} is advised.")
+        }
+        Limit::BusyByOthers => format!(
+            "The processors were {} % busy, and how long jobs waited for one is not known, so no more than \
+             -j{slots} is advised.",
             percent(advice.busy.unwrap_or(1.0))
         ),
         Limit::Delay => {
@@ -265,6 +269,7 @@ mod tests {
             own: [0.05, 0.18, 9.8],
             cores: 2,
             busy: Some(0.97),
+            others: 0.0,
             slots: 4,
             measured: Some(84.0),
             delay: 0.0,
@@ -401,9 +406,11 @@ The predictions are right within 4 %.
             advice.cpu_part = (1.8, 1.8);
             advice.advised.order = Order::Longest;
         });
-        assert!(busy.contains("The processors were 97 % busy, so no more than -j2 is advised."), "{busy}");
+        assert!(busy.contains("The jobs used the processors fully, so no more than -j2 is adv"), "{busy}");
         assert!(busy.contains("CPU, with 1.8 threads at once in each job"), "{busy}");
         assert!(busy.contains("Longest first ends 2 % later; shortest first has"), "{busy}");
+        let others = with(&|advice| advice.limit = Limit::BusyByOthers);
+        assert!(others.contains("The processors were 97 % busy, and how long jobs waited for"), "{others}");
         let range = with(&|advice| advice.cpu_part = (0.13, 1.0));
         assert!(range.starts_with("This work was 13 to 100 % CPU; 812 jobs of "), "{range}");
         let doubtful = with(&|advice| {
