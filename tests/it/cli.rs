@@ -7,6 +7,8 @@ mod commands;
 mod output;
 mod views;
 mod input;
+#[cfg(target_os = "linux")] // What is missing is hidden in a name space, and named by /proc.
+mod surroundings;
 mod resource_limits;
 mod messages;
 #[cfg(unix)] // `console` has Ctrl-C, and `windows` runs that are ended by force.

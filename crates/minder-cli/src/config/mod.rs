@@ -5,10 +5,10 @@
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use minder::Backend;
 use minder_runner::config::{
     ExitStatusRule, OrderConfig, OutputFiles, OutputTime, OutputTimes, OutputView, PipeConfig, RecordConfig,
@@ -263,7 +263,7 @@ fn record_config(
         keep: !flags.no_record,
         sync: flags.sync,
         redact: flags.redact_args,
-        joblog: flags.joblog.map(std::path::absolute).transpose()?,
+        joblog: flags.joblog.as_deref().map(absolute_joblog).transpose()?,
         joblog_append: flags.joblog_append,
         mode,
         skip_lost: flags.skip_lost,
@@ -278,6 +278,11 @@ fn record_config(
         stdin: None,
         typed,
     })
+}
+
+fn absolute_joblog(path: &Path) -> Result<PathBuf> {
+    let cannot = || format!("cannot write the joblog `{}`", path.display());
+    std::path::absolute(path).with_context(cannot)
 }
 
 /// Returns what people see during a run.

@@ -106,7 +106,8 @@ pub(crate) struct ControlFlags {
     ///
     /// It is created if necessary, and may contain placeholders. A new directory is private. It is
     /// created in the directory of the run's record or, without a record, in --tmpdir or the
-    /// directory for temporary files. It is kept unless --cleanup removes it after the job.
+    /// directory for temporary files. It is kept unless --cleanup removes it after the job. Needed where
+    /// the working directory of minder was deleted.
     #[arg(long, visible_alias = "workdir", value_name = "DIR", help_heading = "Environment of the jobs")]
     pub(crate) wd: Option<OsString>,
 

@@ -143,7 +143,7 @@ impl Plan {
             .map(|flag| read_template(flag, &options))
             .collect::<Result<_>>()?;
         let dry_run = flags.record.dry_run;
-        let cwd = std::env::current_dir().context("cannot find the working directory")?;
+        let cwd = working_dir(flags.control.wd.is_some())?;
         let hint = parsed.hint(&flags, &options, &arguments.names);
         let wants_hints = parsed.wants_hints(&flags);
         let reads_null = parsed.command_line.stdin && hints::stdin_is_null();
@@ -166,6 +166,30 @@ impl Plan {
         config.batches_arguments = arguments.gathers();
         config.record.stdin = stdin;
         Ok(Self { config, arguments, display, dry_run })
+    }
+}
+
+/// Returns the working directory, which the record names. A deleted one will do if no job runs in it.
+fn working_dir(jobs_have_another: bool) -> Result<PathBuf> {
+    let error = match std::env::current_dir() {
+        Ok(dir) => return Ok(dir),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).context("cannot find the working directory");
+        }
+        Err(error) => error,
+    };
+    // Linux appends a word to the name.
+    let link = std::fs::read_link("/proc/self/cwd").ok();
+    let name = link.and_then(|link| link.to_str()?.strip_suffix(" (deleted)").map(PathBuf::from));
+    let name = name.or_else(|| std::env::var_os("PWD").map(PathBuf::from));
+    match name {
+        Some(name) if jobs_have_another => Ok(name),
+        Some(name) => bail!(
+            "cannot run jobs in the working directory `{}`: it was deleted (change to another directory, or \
+             use --wd DIR)",
+            name.display()
+        ),
+        None => Err(error).context("cannot find the working directory"),
     }
 }
 

@@ -1,0 +1,52 @@
+//! Runs where something is missing that every system has: the working directory, the null device, the
+//! shell.
+
+use minder::Command;
+
+use super::{MINDER, Run, RunOutput, from, path, temp_dir};
+
+/// Runs minder in a working directory that was deleted. Returns the output, and the name of the
+/// directory.
+fn run_in_deleted_dir(words: &[&str]) -> (RunOutput, String) {
+    let root = temp_dir();
+    let gone = root.path().canonicalize().expect("find path of the directory").join("gone");
+    let mut shell: Command = from("sh", "-c");
+    shell.arg("mkdir \"$0\" && cd \"$0\" && rmdir \"$0\" && exec \"$@\"").arg(&gone);
+    shell.arg(MINDER).args(words).env("SHELL", "/bin/sh");
+    (Run::start(&shell).wait(), path(&gone).to_owned())
+}
+
+#[test]
+fn deleted_working_directory_is_named_unless_the_jobs_have_another() {
+    for words in [&["run", "true", ":::", "a"][..], &["parallel", "true", ":::", "a"]] {
+        let (ended, gone) = run_in_deleted_dir(words);
+        ended.exit_code(255).stderr(&format!(
+            "minder: cannot run jobs in the working directory `{gone}`: it was deleted (change to another \
+             directory, or use --wd DIR)\n"
+        ));
+    }
+    let (ended, _) = run_in_deleted_dir(&["run", "--wd", "/", "pwd; :", ":::", "a"]);
+    assert_eq!(ended.exit_code(0).stderr("").text(), "/\n");
+    let (ended, _) = run_in_deleted_dir(&["run", "--wd", "/", "--joblog", "x", "pwd; :", ":::", "a"]);
+    ended.exit_code(255).stderr("minder: cannot write the joblog `x`: no such file or directory\n");
+}
+
+#[test]
+fn deleted_working_directory_matters_to_runs_only() {
+    for (words, code) in [
+        (&["log"][..], 0),
+        (&["help", "run"], 0),
+        (&["--version"], 0),
+        (&["config"], 0),
+        (&["doctor"], 0),
+        (&["sem", "--fg", "true"], 0),
+        (&["xargs", "true"], 0),
+        (&["relay", "true"], 0),
+        (&["bench", "spawn", "--help"], 0),
+        (&["resume", "last"], 255),
+    ] {
+        let (ended, _) = run_in_deleted_dir(words);
+        assert!(!ended.err.contains("working directory"), "{words:?}: {ended:?}");
+        ended.exit_code(code);
+    }
+}
