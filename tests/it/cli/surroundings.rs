@@ -50,3 +50,33 @@ fn deleted_working_directory_matters_to_runs_only() {
         ended.exit_code(code);
     }
 }
+
+/// Runs minder with an empty `/dev`; `None` where this user may make no name space.
+fn without_devices(words: &[&str]) -> Option<RunOutput> {
+    let hidden = |words: &[&str]| {
+        let mut unshare = from("unshare", "-m sh -c");
+        unshare.arg("mount -t tmpfs none /dev && exec \"$@\"").arg("sh").args(words);
+        Run::start(&unshare).wait()
+    };
+    let is_possible = hidden(&["true"]).status == minder::ExitStatus::Exited(0);
+    is_possible.then(|| hidden(&[&[MINDER], words].concat()))
+}
+
+#[test]
+fn missing_null_device_is_named() {
+    let said = "cannot open `/dev/null`: no such file or directory (is /dev set up in this container or \
+                chroot?)\n";
+    for (words, code) in [
+        (&["run", "true", ":::", "a"][..], 255),
+        (&["parallel", "true", ":::", "a"], 255),
+        (&["run", "--pipe", "cat"], 255),
+        (&["xargs", "true"], 1),
+    ] {
+        let Some(ended) = without_devices(words) else { return };
+        let ended = ended.exit_code(code).stderr_contains(said);
+        assert_eq!(ended.err.lines().count(), 1, "{ended:?}");
+    }
+    // A child alone opens the device itself: that of the guardian.
+    let Some(ended) = without_devices(&["relay", "echo", "a"]) else { return };
+    assert_eq!(ended.exit_code(0).stderr_contains(said).text(), "a\n");
+}

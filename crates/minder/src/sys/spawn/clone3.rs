@@ -21,6 +21,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::time::Duration;
 
+use super::null_device::{null_error, open_null};
 use super::request::{NULL_DEVICE, Request};
 use super::{SpawnError, SpawnStep};
 use crate::command::{Group, Kept};
@@ -139,7 +140,8 @@ impl Clone3 {
                     self.cut_refused = true;
                     return self.spawn(request);
                 }
-                Err(step.failed(io::Error::from_raw_os_error(error)))
+                let error = io::Error::from_raw_os_error(error);
+                Err(step.failed(if step == SpawnStep::NullDevice { null_error(error) } else { error }))
             }
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EINVAL)) => {
                 self.refused = true;
@@ -209,7 +211,7 @@ impl Drop for Clone3 {
 
 impl ReservedFds {
     fn new() -> io::Result<Self> {
-        let null = OwnedFd::from(std::fs::File::open("/dev/null")?);
+        let null = open_null()?;
         let copy = || rustix::io::fcntl_dupfd_cloexec(&null, 3).map_err(io::Error::from);
         let slots = [copy()?, copy()?, copy()?];
         Ok(Self { null, slots })
@@ -458,11 +460,11 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
         }
     }
     // 3. The streams. No source is below 3, so none is overwritten before it is copied.
-    context.step = SpawnStep::Streams;
     for (place, &fd) in context.streams.iter().enumerate() {
         let place = place as RawFd;
+        context.step = if fd == NULL_DEVICE { SpawnStep::NullDevice } else { SpawnStep::Streams };
         let connected = match fd {
-            NULL_DEVICE => open_null(place),
+            NULL_DEVICE => become_null(place),
             // SAFETY: numbers only; the new descriptor is not closed by execve.
             fd if fd >= 0 => unsafe { libc::dup2(fd, place) },
             _ => place,
@@ -500,7 +502,7 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
 
 /// Makes one of the streams the null device; returns a negative number after an error. The stream is
 /// closed first, so that its own number is free: the child may have as many descriptors as it may have.
-fn open_null(place: RawFd) -> RawFd {
+fn become_null(place: RawFd) -> RawFd {
     // SAFETY: a number. The table belongs to the child alone, and no source is below 3.
     unsafe { libc::close(place) };
     // SAFETY: a C string. The new descriptor is not closed by execve.

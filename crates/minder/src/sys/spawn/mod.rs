@@ -15,6 +15,8 @@ mod variables;
 mod exec_args;
 #[cfg(unix)]
 mod request;
+#[cfg(unix)]
+mod null_device;
 #[cfg(all(
     any(target_os = "linux", target_os = "android"),
     any(target_arch = "x86_64", target_arch = "aarch64")

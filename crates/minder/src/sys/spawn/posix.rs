@@ -7,6 +7,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
+use super::null_device::open_null;
 use super::request::{NULL_DEVICE, Request};
 use super::{SpawnError, SpawnStep};
 use crate::command::{Group, Kept};
@@ -45,7 +46,7 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, SpawnError> {
         raised.push(copy);
     }
     for stream in streams.iter_mut().filter(|stream| **stream == NULL_DEVICE) {
-        let null = open_null().map_err(|error| SpawnStep::Streams.failed(error))?;
+        let null = open_null_above_streams().map_err(|error| SpawnStep::NullDevice.failed(error))?;
         *stream = null.as_raw_fd();
         raised.push(null);
     }
@@ -87,8 +88,8 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, SpawnError> {
 }
 
 /// Opens the null device. Its number is not that of a stream, even if one of those is closed.
-fn open_null() -> io::Result<OwnedFd> {
-    let null = OwnedFd::from(std::fs::File::options().read(true).write(true).open("/dev/null")?);
+fn open_null_above_streams() -> io::Result<OwnedFd> {
+    let null = open_null()?;
     if null.as_raw_fd() > 2 {
         return Ok(null);
     }

@@ -31,8 +31,11 @@ pub(crate) enum SpawnStep {
     Tail,
     /// The name of a variable.
     Variable,
-    /// Pipes, terminal, `/dev/null`.
+    /// Pipes, terminal.
     Streams,
+    /// Opening `/dev/null`.
+    #[cfg_attr(windows, expect(dead_code, reason = "the null device is always there"))]
+    NullDevice,
     /// Looking for the program in `PATH`.
     Lookup,
     /// Making the process.

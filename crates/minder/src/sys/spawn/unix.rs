@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use super::exec_args::ExecArgs;
+use super::null_device::open_null;
 use super::request::{NULL_DEVICE, Request};
 use super::{SpawnError, SpawnStep, Spawned};
 use crate::command::{Command, Group, StdioKind};
@@ -69,12 +70,10 @@ impl Spawner {
     /// # Errors
     /// No descriptor is free.
     pub(crate) fn for_many() -> io::Result<Self> {
-        use rustix::fs::{Mode, OFlags, open};
         let mut spawner = Self::for_one();
         // Opened first, so that its number is below those that a shared table is cut above. It is
         // never copied for a child.
-        let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-        spawner.null = Some(Arc::new(null));
+        spawner.null = Some(Arc::new(open_null()?));
         #[cfg(all(
             any(target_os = "linux", target_os = "android"),
             any(target_arch = "x86_64", target_arch = "aarch64")
