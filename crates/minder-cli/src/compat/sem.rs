@@ -60,7 +60,7 @@ impl SemArgs {
             print: args.has(OptionKey::Print) && !args.has(OptionKey::Silent),
             verbose: args.has_run_flag("--verbose"),
             quote: args.has(OptionKey::Quote),
-            shell: args.shell(),
+            shell: args.shell()?,
             started,
             command,
         })

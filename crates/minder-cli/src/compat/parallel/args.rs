@@ -156,8 +156,8 @@ impl ParallelArgs {
     }
 
     /// Returns the shell that runs the jobs.
-    pub(in crate::compat) fn shell(&self) -> OsString {
-        self.value(OptionKey::Shell).cloned().unwrap_or_else(profile::shell)
+    pub(in crate::compat) fn shell(&self) -> Result<OsString> {
+        self.value(OptionKey::Shell).cloned().map_or_else(profile::shell, Ok)
     }
 
     /// Takes the number of jobs from `--sshlogin N/:`, which is this machine.

@@ -20,7 +20,7 @@ const ZSH: &str = include_str!("shell_functions/env_setup.zsh");
 /// There are no functions for this shell, or standard output cannot be written.
 pub(in crate::compat) fn print_env_setup(args: &ParallelArgs) -> Result<ExitCode> {
     let named = args.value(OptionKey::EnvSetup).filter(|name| !name.is_empty()).cloned();
-    let shell = named.unwrap_or_else(|| args.shell());
+    let shell = named.map_or_else(|| args.shell(), Ok)?;
     let name = Path::new(&shell).file_stem().unwrap_or_default();
     let functions = match name.to_str() {
         Some("bash") => BASH,

@@ -163,11 +163,20 @@ fn split(text: &[u8]) -> Option<Vec<OsString>> {
 
 /// Returns the shell that runs the jobs, and prints a warning if it is not the one that GNU parallel
 /// takes.
-pub(super) fn shell() -> OsString {
+///
+/// # Errors
+/// A variable names a file that does not exist.
+pub(super) fn shell() -> Result<OsString> {
     let asked = non_empty_variable("PARALLEL_SHELL");
     let caller = minder_os::system_paths::parent_program().filter(|program| program.is_file());
     let user = non_empty_variable("SHELL");
+    let named = [("PARALLEL_SHELL", asked.clone()), ("SHELL", user.clone())];
     let (shell, refused) = choose_shell(asked, caller.map(PathBuf::into_os_string), user);
+    if let Some((variable, Some(shell))) =
+        named.into_iter().find(|(_, named)| named.is_some() && *named == shell)
+    {
+        check_shell(variable, Path::new(&shell))?;
+    }
     let shell = shell.unwrap_or_else(|| minder_os::system_paths::system_shell().into_os_string());
     if let Some(refused) = refused {
         warn(&format!(
@@ -177,7 +186,23 @@ pub(super) fn shell() -> OsString {
             refused.display()
         ));
     }
-    shell
+    Ok(shell)
+}
+
+/// # Errors
+/// The variable names a path at which no file is. A name without a directory is searched for later.
+fn check_shell(variable: &str, shell: &Path) -> Result<()> {
+    if shell.components().count() > 1
+        && let Err(error) = shell.metadata()
+    {
+        bail!(
+            "cannot run jobs in the shell `{}` of ${variable}: {} (set PARALLEL_SHELL to another one, such as \
+             /bin/sh)",
+            shell.display(),
+            os_error_text(&error)
+        );
+    }
+    Ok(())
 }
 
 /// Returns the first of these: the shell that was asked for, the shell that called, the user's shell.

@@ -56,7 +56,7 @@ pub(in crate::compat) fn run_arguments(args: &ParallelArgs) -> Result<Vec<OsStri
     }
     // Jobs expect the variables of GNU parallel.
     out.push("--parallel-env".into());
-    out.push(flag_with_value("--shell", &args.shell()));
+    out.push(flag_with_value("--shell", &args.shell()?));
     push_command(args, &mut out)?;
     Ok(out)
 }
