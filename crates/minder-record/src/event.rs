@@ -132,6 +132,9 @@ pub struct JobFinished {
     /// The length of its block in bytes, without a repeated header. 0 if it read no block.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub block_len: u64,
+    /// The checksum of its block with a repeated header, if minder read it to cut the input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_crc: Option<u32>,
     /// Whether another process still had its outputs open when minder stopped reading them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub leaked: bool,

@@ -51,7 +51,7 @@ impl RunState {
     /// clock. Also returns the corruption of each damaged journal.
     ///
     /// The checksums of `compared`, for [`differs`](Self::differs), take 4 bytes for each job. The
-    /// blocks of the input, for [`block`](Self::block), take 16.
+    /// blocks of the input, for [`block`](Self::block), take 20.
     ///
     /// # Errors
     ///
@@ -156,6 +156,11 @@ impl RunState {
     /// Returns which bytes of the input the journal has for this job, if it read a block.
     pub fn block(&self, job: u64) -> Option<Range<u64>> {
         self.blocks.get(job)
+    }
+
+    /// Returns the checksum that the journal has of the block of this job.
+    pub fn block_checksum(&self, job: u64) -> Option<u32> {
+        self.blocks.checksum(job)
     }
 }
 
@@ -282,30 +287,46 @@ impl Checksums {
     }
 }
 
-/// The block of the input of each job, by its number: offset and length. A length of 0 means
-/// unknown, because no job has an empty block.
+/// The block of the input of each job, by its number.
 #[derive(Debug, Default)]
-struct Blocks(Vec<(u64, u64)>);
+struct Blocks {
+    /// Offset and length. A length of 0 means unknown, because no job has an empty block.
+    ranges: Vec<(u64, u64)>,
+    /// Checksums. 0 means unknown. Empty if no block has one.
+    checksums: Vec<u32>,
+}
 
 impl Blocks {
-    /// Jobs with this number or a higher one are not checked. Limits the memory to 64 MiB.
+    /// Jobs with this number or a higher one are not checked. Limits the memory to 80 MiB.
     const JOBS_MAX: u64 = 1 << 22;
 
     fn put(&mut self, ended: &JobFinished) {
         let Ok(index) = usize::try_from(ended.job) else { return };
-        if self.0.len() <= index {
+        if self.ranges.len() <= index {
             if ended.block_len == 0 || ended.job >= Self::JOBS_MAX {
                 return;
             }
-            self.0.resize(index + 1, (0, 0));
+            self.ranges.resize(index + 1, (0, 0));
+        }
+        let checksum = ended.block_crc.unwrap_or(0);
+        if self.checksums.len() <= index && checksum != 0 {
+            self.checksums.resize(index + 1, 0);
         }
         // The last event of a job is the valid one, even if it is of an old version without blocks.
-        self.0[index] = (ended.block_at, ended.block_len);
+        self.ranges[index] = (ended.block_at, ended.block_len);
+        if let Some(known) = self.checksums.get_mut(index) {
+            *known = checksum;
+        }
     }
 
     fn get(&self, job: u64) -> Option<Range<u64>> {
-        let (at, len) = *self.0.get(usize::try_from(job).ok()?)?;
+        let (at, len) = *self.ranges.get(usize::try_from(job).ok()?)?;
         (len > 0).then(|| at..at.saturating_add(len))
+    }
+
+    fn checksum(&self, job: u64) -> Option<u32> {
+        let checksum = *self.checksums.get(usize::try_from(job).ok()?)?;
+        (checksum != 0).then_some(checksum)
     }
 }
 

@@ -364,7 +364,8 @@ fn block_is_that_of_the_last_event() {
     let root = tempfile::tempdir().unwrap();
     let record = new_run(root.path());
     let block = |job, at, len| {
-        let event = JobFinished { block_at: at, block_len: len, ..ended(job) };
+        let block_crc = (job != 1).then_some(len as u32);
+        let event = JobFinished { block_at: at, block_len: len, block_crc, ..ended(job) };
         JournalEvent::JobFinished(event)
     };
     record.append(&lines(&[block(1, 0, 9), block(2, 9, 8), block(3, 17, 3), block(2, 9, 7)])).unwrap();
@@ -373,6 +374,8 @@ fn block_is_that_of_the_last_event() {
     let (progress, _) = RunState::of_run(record.dir(), ComparedArgs::None).unwrap();
     let blocks: Vec<_> = (0..5).map(|job| progress.block(job)).collect();
     assert_eq!(blocks, [None, Some(0..9), Some(9..16), None, None]);
+    let checksums: Vec<_> = (0..5).map(|job| progress.block_checksum(job)).collect();
+    assert_eq!(checksums, [None, None, Some(7), None, None]);
 }
 
 #[test]
@@ -414,7 +417,8 @@ fn any_ended() -> impl Strategy<Value = JobFinished> {
     let times = || prop::option::of(seconds());
     let cost = (times(), times(), times(), times(), prop::option::of(any::<u64>()));
     let end = (any::<Option<i32>>(), any::<Option<i32>>(), any::<Option<String>>());
-    let output = (any::<u64>(), any::<u64>(), any::<bool>(), any::<u64>(), any::<u64>());
+    let output =
+        (any::<u64>(), any::<u64>(), any::<bool>(), any::<u64>(), (any::<u64>(), any::<Option<u32>>()));
     let last = (prop::option::of(text()), prop::option::of(text()));
     let left = (prop::collection::vec(segment(), 0..3), last, any::<Option<u32>>(), any::<Option<String>>());
     (what, cost, end, output, left).prop_map(
@@ -422,7 +426,7 @@ fn any_ended() -> impl Strategy<Value = JobFinished> {
             (job, args, at, wall),
             (user, system, ready, main, rss),
             (exit, signal, error),
-            (out, err, leaked, block_at, block_len),
+            (out, err, leaked, block_at, (block_len, block_crc)),
             (kept, (tail, out_tail), attempts, cause),
         )| {
             JobFinished {
@@ -444,6 +448,7 @@ fn any_ended() -> impl Strategy<Value = JobFinished> {
                 sent: 0,
                 block_at,
                 block_len,
+                block_crc,
                 timed_out: false,
                 kept,
                 tail,

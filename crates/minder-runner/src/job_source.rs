@@ -60,6 +60,7 @@ fn block_source(
     // values are arguments, so that they can be counted.
     let jobs = arguments.total().filter(|jobs| pipe.is_tee() && *jobs > 0);
     let mut splitter_config = pipe.splitter.clone();
+    splitter_config.has_checksums = config.record.keep;
     if config.record.mode.is_some() && jobs.is_none() {
         splitter_config.share_slots = slots_of_first_attempt(config, pipe, slots)?;
     }

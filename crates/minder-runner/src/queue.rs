@@ -21,7 +21,6 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -37,6 +36,7 @@ use crate::input::JobArgs;
 use crate::input::Order;
 use crate::input::Ordered;
 use crate::resume::ResumeFilter;
+use crate::splitter::InputBlock;
 use crate::splitter::InputSplitter;
 use crate::splitter::JobInput;
 use crate::text::format_error;
@@ -51,8 +51,8 @@ const UNKNOWN: u64 = u64::MAX;
 pub(crate) struct Task {
     pub(crate) number: u64,
     pub(crate) item: JobArgs,
-    /// Which bytes of the input its block has, if it reads a block.
-    pub(crate) range: Option<Range<u64>>,
+    /// Which block of the input it reads, if it reads one.
+    pub(crate) input_block: Option<InputBlock>,
     /// Its block of input, until it is started. A mutex, because a job is shared with the pool;
     /// only the worker thread that runs the job locks it.
     pub(crate) block: Mutex<Option<Box<JobInput>>>,
@@ -60,13 +60,13 @@ pub(crate) struct Task {
 
 impl Task {
     pub(crate) fn new(number: u64, item: JobArgs) -> Self {
-        Self { number, item, range: None, block: Mutex::new(None) }
+        Self { number, item, input_block: None, block: Mutex::new(None) }
     }
 
     /// Creates a job that reads a part of the input.
     fn with_block(number: u64, item: JobArgs, block: JobInput) -> Self {
-        let range = block.range.clone();
-        Self { number, item, range, block: Mutex::new(Some(Box::new(block))) }
+        let input_block = block.block.clone();
+        Self { number, item, input_block, block: Mutex::new(Some(Box::new(block))) }
     }
 
     /// Locks the block, to take it or to put it back.
@@ -387,8 +387,8 @@ impl JobQueue {
             };
             state.taken += 1;
             self.make_room(&mut state, &task);
-            if let Some(range) = &task.range
-                && let Some(why) = self.resume.block_mismatch(task.number, range)
+            if let Some(block) = &task.input_block
+                && let Some(why) = self.resume.block_mismatch(task.number, block)
             {
                 state.error = Some(why);
                 state.stopped = true;

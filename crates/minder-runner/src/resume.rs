@@ -1,10 +1,10 @@
 //! Decides which jobs run when a run is resumed.
 
 use std::ffi::OsString;
-use std::ops::Range;
 
 use crate::config::{RecordConfig, ResumeMode};
 use crate::notice::Notice;
+use crate::splitter::InputBlock;
 use crate::text::{count, shorten};
 use minder_record::event::{KILLED, OsBytes};
 use minder_record::run_state::{JobSet, RunState};
@@ -125,14 +125,22 @@ impl ResumeFilter {
         self.mode.is_some() && self.done().contains(job) && self.progress.differs(job, &texts())
     }
 
-    /// Returns why the block of a job, whose bytes of the input are `range`, does not fit the
-    /// recorded blocks: that of this job if it finished, otherwise that of the next finished one.
-    pub(crate) fn block_mismatch(&self, job: u64, range: &Range<u64>) -> Option<String> {
+    /// Returns why the block of a job does not fit the recorded blocks: that of this job if it
+    /// finished, otherwise that of the next finished one.
+    pub(crate) fn block_mismatch(&self, job: u64, block: &InputBlock) -> Option<String> {
+        let InputBlock { range, checksum } = block;
         self.mode?;
         let changed = |why: String| Some(format!("block {job} of the input has changed: {why}"));
         let len = range.end - range.start;
         if self.done().contains(job) {
-            let known = self.progress.block(job).filter(|known| known != range)?;
+            let known = self.progress.block(job)?;
+            if known == *range {
+                let differs =
+                    self.progress.block_checksum(job).zip(*checksum).is_some_and(|(old, new)| old != new);
+                let text =
+                    || format!("the contents of its {} at offset {} differ", count(len, "byte"), range.start);
+                return if differs { changed(text()) } else { None };
+            }
             return changed(format!(
                 "it has {} at offset {}, and had {} at offset {}",
                 count(len, "byte"),

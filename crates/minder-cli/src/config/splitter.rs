@@ -137,6 +137,7 @@ fn splitter_config(flags: &RunFlags, has_values: bool, colsep: Option<String>) -
         group_by: pipe.group_by.as_deref().map(column),
         colsep,
         block_timeout: pipe.block_timeout,
+        has_checksums: false,
         share_slots: None,
     })
 }

@@ -61,6 +61,8 @@ pub struct SplitterConfig {
     pub all_streams: bool,
     /// How long to wait for a full block before a job gets what was read of it.
     pub block_timeout: Option<Duration>,
+    /// Whether each block that is read gets a checksum.
+    pub has_checksums: bool,
     /// The number of slots that divide a file with [`BlockSize::Shares`], if it is not the number
     /// of jobs that run at once: a resumed run cuts its files as its first attempt did.
     pub share_slots: Option<NonZeroU64>,
@@ -139,6 +141,7 @@ impl Default for SplitterConfig {
             skip_first: false,
             all_streams: false,
             block_timeout: None,
+            has_checksums: false,
             share_slots: None,
         }
     }

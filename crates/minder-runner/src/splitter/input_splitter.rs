@@ -78,6 +78,8 @@ pub(super) enum ReadyBlock {
         /// The offset of the buffer in the input.
         base: u64,
         chunks: vec::IntoIter<Range<usize>>,
+        /// The checksum of each chunk, if they are wanted.
+        checksums: vec::IntoIter<u32>,
     },
     Span(FileRange),
 }
@@ -93,13 +95,22 @@ pub(super) struct Stream {
     finished: bool,
 }
 
+/// A block as the record knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InputBlock {
+    /// Which bytes of the input it has.
+    pub(crate) range: Range<u64>,
+    /// Its checksum with the header, if it was read and checksums are wanted.
+    pub(crate) checksum: Option<u32>,
+}
+
 /// The input of one job. Dropping it releases what it holds.
 pub(crate) struct JobInput {
     splitter: Arc<InputSplitter>,
     /// Its number, from 0, in the order of the input; or the number of its stream.
     pub(crate) place: usize,
-    /// Which bytes of the input its block has; `None` if it gets its input gradually.
-    pub(crate) range: Option<Range<u64>>,
+    /// Its block; `None` if it gets its input gradually.
+    pub(crate) block: Option<InputBlock>,
     content: Content,
     /// How many bytes were taken.
     at: u64,
@@ -213,10 +224,10 @@ impl InputSplitter {
             return NextJob::Exhausted;
         }
         let place = state.given;
-        let (content, range) = match self.config.spread {
+        let (content, block) = match self.config.spread {
             Distribution::Tee | Distribution::Shard(_) | Distribution::Bin(_) => (Content::Stream, None),
             Distribution::Blocks | Distribution::RoundRobin => match self.pop(&mut state) {
-                Some((content, range)) => (content, (streams == 0).then_some(range)),
+                Some((content, block)) => (content, (streams == 0).then_some(block)),
                 None if state.ended && streams > 0 && self.config.all_streams && !state.failed => {
                     (Content::Stream, None)
                 }
@@ -233,7 +244,7 @@ impl InputSplitter {
         NextJob::Ready(JobInput {
             splitter: Arc::clone(self),
             place,
-            range,
+            block,
             content,
             at: 0,
             given_up: false,
@@ -362,19 +373,20 @@ impl InputSplitter {
         ReadResult::Pending
     }
 
-    /// Takes a waiting chunk. Also returns which bytes of the input it has.
-    fn pop(&self, state: &mut State) -> Option<(Content, Range<u64>)> {
+    /// Takes a waiting chunk.
+    fn pop(&self, state: &mut State) -> Option<(Content, InputBlock)> {
         loop {
             let (content, is_used) = match state.ready.front_mut()? {
                 ReadyBlock::Span(span) => {
-                    let range = span.in_input();
-                    (Some((Content::Span(span.clone()), range)), true)
+                    let block = InputBlock { range: span.in_input(), checksum: None };
+                    (Some((Content::Span(span.clone()), block)), true)
                 }
-                ReadyBlock::Held { header, buffer, base, chunks } => {
+                ReadyBlock::Held { header, buffer, base, chunks, checksums } => {
                     let content = chunks.next().map(|range| {
                         let in_input = *base + range.start as u64..*base + range.end as u64;
+                        let block = InputBlock { range: in_input, checksum: checksums.next() };
                         let chunk = Bytes::new(buffer, range);
-                        (Content::Held { header: header.clone(), chunk }, in_input)
+                        (Content::Held { header: header.clone(), chunk }, block)
                     });
                     (content, chunks.as_slice().is_empty())
                 }

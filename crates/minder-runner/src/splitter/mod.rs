@@ -26,6 +26,6 @@ pub use self::{
     header::Header,
 };
 pub(crate) use self::{
-    input_splitter::{InputSplitter, JobInput},
+    input_splitter::{InputBlock, InputSplitter, JobInput},
     stdin_feed::StdinFeeder,
 };

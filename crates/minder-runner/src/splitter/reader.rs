@@ -96,6 +96,14 @@ fn no_memory(len: usize) -> String {
     format!("no memory for a block of {len} bytes (`--block` and the length of records decide)")
 }
 
+/// Returns the checksum of a chunk and its header. It is never 0.
+fn checksum(header: Option<&Bytes>, chunk: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    header.into_iter().for_each(|header| hasher.update(header));
+    hasher.update(chunk);
+    hasher.finalize().max(1)
+}
+
 /// Returns the next size for a block without a complete record, as in GNU parallel.
 fn larger(limit: usize, most: usize) -> Option<usize> {
     let next = (limit.saturating_mul(13).div_ceil(10).saturating_add(1)).min(most);
@@ -303,9 +311,13 @@ impl InputSplitter {
         } else if chunks.is_empty() {
             true
         } else {
+            let checksums = match self.config.has_checksums {
+                true => chunks.iter().map(|chunk| checksum(header, &buffer[chunk.clone()])).collect(),
+                false => Vec::new(),
+            };
+            let (chunks, checksums) = (chunks.into_iter(), checksums.into_iter());
             let header = header.cloned();
-            let chunks = chunks.into_iter();
-            self.push(ReadyBlock::Held { header, buffer: Arc::clone(&buffer), base, chunks })
+            self.push(ReadyBlock::Held { header, buffer: Arc::clone(&buffer), base, chunks, checksums })
         };
         is_wanted.then_some(SealedBlock { buffer, base, filled, is_last })
     }

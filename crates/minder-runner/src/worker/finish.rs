@@ -19,6 +19,7 @@ use crate::report::{EndCause, FailureReason, JobEnd};
 use crate::results::cannot_write;
 use crate::results::table::Output;
 use crate::results::table::ResultsTable;
+use crate::splitter::InputBlock;
 use crate::text::os_error_text;
 use crate::worker::job_values::job_values;
 use crate::worker::output::close_styled_lines;
@@ -84,9 +85,10 @@ impl RunWorker<'_> {
 
     pub(crate) fn encode_event(&mut self, attempt: Attempt, task: &Task, mut event: JobFinished) {
         let context = self.context;
-        if let Some(range) = &task.range {
+        if let Some(InputBlock { range, checksum }) = &task.input_block {
             event.block_at = range.start;
             event.block_len = range.end - range.start;
+            event.block_crc = *checksum;
         }
         if context.recorder.has_joblog() {
             let command = command_of(&self.args(task), task.number, attempt.slot, context.config);

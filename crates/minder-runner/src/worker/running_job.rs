@@ -121,6 +121,7 @@ impl RunningJob {
             sent: self.stdin.as_ref().map_or(0, |feeder| feeder.sent),
             block_at: 0,
             block_len: 0,
+            block_crc: None,
             leaked: false,
             timed_out: false,
             kept,

@@ -294,6 +294,37 @@ fn runs_of_old_versions_are_cut_as_before() {
 }
 
 #[test]
+fn changed_contents_of_a_block_are_rejected() {
+    for (flags, number) in [("-N 5", 2), ("-N 5 --header 1", 1)] {
+        let blocks = Blocks::new(seq(20), Pipe);
+        blocks.run(&format!("-j1 --halt soon,done=2 --joblog log --pipe {flags}"), "cat");
+        // The offsets and lengths stay as they are.
+        let changed = if number == 1 { seq(20).replacen('1', "9", 1) } else { seq(20).replace('7', "8") };
+        for line in [
+            "run --halt never --resume last".to_owned(),
+            format!("run --joblog log --resume --pipe {flags} cat"),
+        ] {
+            let mut command = blocks.place.command(&line);
+            let refused = Run::start(command.stdin(input(changed.as_bytes()))).wait().exit_code(255);
+            let said = format!("block {number} of the input has changed: the contents of its ");
+            assert_eq!(refused.stderr_contains(&said).text(), "", "{line}");
+        }
+        blocks.resume("--halt never --resume last").exit_code(0);
+    }
+}
+
+#[test]
+fn changed_file_of_ranges_is_rejected_with_a_joblog() {
+    let blocks = Blocks::new(seq(20), Named);
+    let flags = "--joblog log --pipe-part --block 10";
+    blocks.run(&format!("-j1 --halt soon,done=2 {flags}"), "cat");
+    let file = blocks.place.at("here/in");
+    fs::write(&file, seq(20).replace('7', "8")).expect("write file");
+    let refused = blocks.run(&format!("--resume {flags}"), "cat").exit_code(255);
+    assert_eq!(refused.error_line(&["here/in` was changed since the run began"]).text(), "");
+}
+
+#[test]
 fn changed_block_of_a_pipe_is_rejected() {
     let blocks = Blocks::new(seq(20), Pipe);
     blocks.run("-j1 --halt soon,done=2 --pipe -N 5", "cat");

@@ -9,10 +9,12 @@ use anyhow::{Context, Result, bail};
 use minder::Command;
 use minder_record::event::OsBytes;
 use minder_record::lookup;
-use minder_record::manifest::{InputSource, Manifest};
+use minder_record::manifest::{FileFingerprint, InputSource, Manifest};
 use minder_record::run_state::{ComparedArgs, RunState};
 use minder_record::store;
-use minder_runner::config::{BY_JOBLOG, Control, ResumeMode, RunConfig, SLOTS, TemplateCopy, absolute_path};
+use minder_runner::config::{
+    BY_JOBLOG, Control, PipeInput, ResumeMode, RunConfig, SLOTS, TemplateCopy, absolute_path,
+};
 use minder_runner::input::{ArgumentReader, LineLimit};
 use minder_runner::{Notice, spawn_command, stdin_source};
 use minder_template::{Job, Options, Template};
@@ -59,6 +61,7 @@ impl Plan {
                 if plan.config.record.keep
                     && let Some((run, manifest)) = run_of_joblog(&plan.config)
                 {
+                    check_ranges(&plan.config, &manifest)?;
                     plan.config.record.first_slots = first_slots(&manifest);
                     plan.config.record.run = Some(run);
                 }
@@ -327,6 +330,22 @@ fn run_of_joblog(config: &RunConfig) -> Option<(PathBuf, Manifest)> {
     let runs = store::list(&store::state_root().ok()?).ok()?.into_iter();
     let mut manifests = runs.filter_map(|run| Some((run.dir, run.manifest.ok()?)));
     manifests.find(|(_, manifest)| is_same(manifest))
+}
+
+/// Checks that the files of --pipe-part are those of the recorded run. Blocks that are read have checksums.
+fn check_ranges(config: &RunConfig, manifest: &Manifest) -> Result<()> {
+    let Some(pipe) = config.pipe.as_ref().filter(|pipe| pipe.ranges) else { return Ok(()) };
+    let InputSource::Arguments { files, .. } = &manifest.input else { return Ok(()) };
+    let is_cut = |path: &OsBytes| {
+        pipe.inputs.iter().any(|input| match input {
+            PipeInput::File(file) => {
+                std::path::absolute(file).is_ok_and(|file| *path == file.as_os_str().into())
+            }
+            PipeInput::Stdin => false,
+        })
+    };
+    let mut cut = files.iter().filter(|fingerprint| is_cut(&fingerprint.path));
+    Ok(cut.try_for_each(FileFingerprint::check)?)
 }
 
 /// Returns the number of slots of the first attempt, if the manifest has it.

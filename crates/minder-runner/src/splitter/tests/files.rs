@@ -47,7 +47,7 @@ fn several_files_are_one_input() {
             loop {
                 match pipe.next() {
                     NextJob::Ready(mut part) => {
-                        found.extend(part.range.clone());
+                        found.extend(part.block.clone().map(|block| block.range));
                         all.push(String::from_utf8(drain(&pipe, &mut part)).unwrap());
                     }
                     NextJob::Pending => wake.recv().expect("receive wake of reader"),

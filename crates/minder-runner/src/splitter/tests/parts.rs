@@ -220,7 +220,7 @@ fn blocks_have_ranges_of_the_input() {
     pipe.take_in(&mut Script::new(b"skip\nh\na\nbc\nd\ne\nf\n", &[]), true, 100).unwrap();
     pipe.finish(Ok(()));
     let ranges = std::iter::from_fn(|| match pipe.next() {
-        NextJob::Ready(part) => part.range.clone(),
+        NextJob::Ready(part) => part.block.clone().map(|block| block.range),
         _ => None,
     });
     // The removed separators do not count.
