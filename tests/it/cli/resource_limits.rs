@@ -139,6 +139,39 @@ fn few_processes_only_slow_the_run() {
 
 #[cfg(unix)] // The same.
 #[test]
+fn few_processes_lose_no_input_of_streams() {
+    if !is_root() || !is_public(super::MINDER) {
+        crate::support::skip(format_args!("a limit of processes needs a user without any, and so root"));
+        return;
+    }
+    let dir = temp_dir();
+    let lines = |count: u32| (1..=count).map(|line| format!("{line}\n")).collect::<String>();
+    let run = |flags: &str, count: u32| {
+        let changes = format!("user={},nproc=10", user(5));
+        let mut command = minder_as(&changes, &format!("run --no-record -j40 --pipe {flags} cat"));
+        let ended =
+            Run::start(command.env("TMPDIR", dir.path()).stdin(input(lines(count).as_bytes()))).wait();
+        assert!(ended.wall < super::SOON, "{flags}: {:?}", ended.wall);
+        ended
+    };
+    // The input waits for the jobs that start later.
+    for flags in ["--shard 1", "--bin 1", "--round-robin"] {
+        let ended = run(flags, 5000).exit_code(0).stderr("");
+        let mut got: Vec<u32> = ended.text().lines().map(|line| line.parse().expect("parse line")).collect();
+        got.sort_unstable();
+        assert!(got.into_iter().eq(1..=5000), "{flags}: lines are missing");
+    }
+    // More input than waits: the jobs that run get the rest only when all have started.
+    for (flags, count) in
+        [("--shard 1", 4_000_000), ("--round-robin --block 10k", 200_000), ("--tee", 400_000)]
+    {
+        let said = "cannot start all jobs of `--";
+        run(flags, count).exit_code(255).error_line(&[said, flags.split(' ').next().unwrap_or_default()]);
+    }
+}
+
+#[cfg(unix)] // The same.
+#[test]
 fn benchmark_of_threads_needs_as_many_as_it_names() {
     if !is_root() || !is_public(super::MINDER) {
         crate::support::skip(format_args!("a limit of processes needs a user without any, and so root"));

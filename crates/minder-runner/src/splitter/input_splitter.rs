@@ -266,6 +266,13 @@ impl InputSplitter {
         self.config.spread == Distribution::Tee
     }
 
+    /// Returns `true` if some input is not distributed, and the jobs that run may get none of it before
+    /// all jobs have started.
+    pub(crate) fn waits_for_starts(&self) -> bool {
+        let state = self.lock();
+        !state.streams.is_empty() && !state.ended && !state.stopped && !state.closed
+    }
+
     /// Returns the next bytes for the standard input of a job, at most 64 KiB. It waits only for a
     /// disk.
     pub(crate) fn more(&self, part: &mut JobInput) -> ReadResult {
@@ -282,7 +289,13 @@ impl InputSplitter {
                     return ReadResult::Eof;
                 }
             },
-            Content::Stream => return self.more_of_stream(part),
+            Content::Stream => {
+                let result = self.more_of_stream(part);
+                if let ReadResult::Bytes(bytes) = &result {
+                    part.at += bytes.len() as u64;
+                }
+                return result;
+            }
         };
         part.at += segment.len() as u64;
         if segment.is_empty() { ReadResult::Eof } else { ReadResult::Bytes(segment) }
@@ -303,9 +316,10 @@ impl InputSplitter {
     }
 
     /// Rewinds the input of a job that runs again. Returns `false` if that is not possible: the
-    /// bytes of a stream are gone.
+    /// bytes that were taken of a stream are gone.
     pub(crate) fn rewind(&self, part: &mut JobInput) -> bool {
-        let can_rewind = !matches!(part.content, Content::Stream);
+        let is_whole = part.at == 0 && !part.given_up;
+        let can_rewind = is_whole || !matches!(part.content, Content::Stream);
         if can_rewind {
             part.at = 0;
             part.given_up = false;

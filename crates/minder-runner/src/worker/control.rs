@@ -2,19 +2,23 @@
 //! depend on the median.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use minder::Size;
 use minder::jobs::ChildControl;
 use minder_os::terminal::terminal_size;
 
 use super::state::RunWorker;
-use crate::config::Timeout;
+use crate::config::{PipeConfig, Timeout};
 use crate::job_table::JobRequest;
 
 /// A time-out relative to the median is at least this much above it. What a scheduler adds to the time of a
 /// job of some milliseconds is a multiple of it.
 const ABOVE_MEDIAN: Duration = Duration::from_millis(500);
+
+/// How long a start of a job with a stream may fail because the system is short of something, while the input
+/// waits for it.
+const STREAMS_SHORTAGE_MAX: Duration = Duration::from_secs(1);
 
 /// Returns the time-out that is `times` the median, if there is such a time.
 fn median_limit(median: Duration, times: f64) -> Option<Duration> {
@@ -23,6 +27,22 @@ fn median_limit(median: Duration, times: f64) -> Option<Duration> {
 }
 
 impl RunWorker<'_> {
+    /// Ends the run if a job whose stream waits could not be started for a while: those that run get no
+    /// more input before, and so do not end.
+    pub(super) fn check_streams(&mut self) {
+        let context = self.context;
+        let flag = context.config.pipe.as_ref().and_then(PipeConfig::stream_flag);
+        let Some((flag, splitter)) = flag.zip(context.queue.splitter()) else { return };
+        let since = *self.short_since.get_or_insert_with(Instant::now);
+        if since.elapsed() < STREAMS_SHORTAGE_MAX || !splitter.waits_for_starts() {
+            return;
+        }
+        context.fail(format!(
+            "cannot start all jobs of `{flag}`, which run at once: no process, descriptor or memory is free (use \
+             a lower -j; `minder doctor` shows the limits)"
+        ));
+    }
+
     /// Writes more input to the job in a slot, and wakes the worker threads if that unblocks
     /// another job.
     pub(crate) fn feed_stdin(&mut self, slot: u32, children: &mut ChildControl<'_>) {

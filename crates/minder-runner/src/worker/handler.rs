@@ -193,10 +193,12 @@ impl JobHandler for RunWorker<'_> {
             self.discard_attempt(&mut running, task);
             self.context.job_table.remove(task.number, None);
         }
+        self.check_streams();
     }
 
     fn started(&mut self, attempt: Attempt, _task: &Task, child: ChildId, children: &mut ChildControl<'_>) {
         let context = self.context;
+        self.short_since = None;
         let Some(running) = self.running.get_mut(attempt.slot) else { return };
         running.child = Some(child);
         if running.output.is_live {

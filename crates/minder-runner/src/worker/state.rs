@@ -1,6 +1,6 @@
 //! The state of one worker thread.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use minder::jobs::Attempt;
 
@@ -40,6 +40,8 @@ pub(crate) struct RunWorker<'a> {
     pub(super) permit: Option<JobPermit>,
     /// The changes of the terminal's size that the running jobs have seen.
     pub(super) resizes: u64,
+    /// Since when no job of a stream could be started, because the system was short of something.
+    pub(super) short_since: Option<Instant>,
     /// The median on which the current time-outs are based.
     pub(super) median: Option<Duration>,
 }
@@ -61,6 +63,7 @@ impl<'a> RunWorker<'a> {
             last_success: None,
             permit: None,
             resizes: 0,
+            short_since: None,
             median: None,
         }
     }

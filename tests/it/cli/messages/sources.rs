@@ -83,6 +83,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("older than {} days", "see cli/log/prune.rs: older than"),
     ("is missing: what only it ran", "see cli/record_faults/pending_output.rs: of the record in"),
     ("the stack limit is {limit} KiB", "see cli/resource_limits.rs: stack limit is 64 KiB"),
+    ("cannot start all jobs of", "see cli/resource_limits.rs: cannot start all jobs of"),
     ("no job runs whose end could free some", "see cli/resource_limits.rs: too many open files"),
     ("of the input has changed: nothing is run", "see cli/record.rs: has changed"),
     ("--tee runs {jobs} jobs at once", "see cli/input.rs: jobs at once"),
