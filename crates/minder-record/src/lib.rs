@@ -59,6 +59,7 @@ pub mod store;
 pub mod lookup;
 pub mod reader;
 pub mod run_state;
+pub mod stale_output;
 mod run_number;
 pub mod writer;
 pub mod retention;

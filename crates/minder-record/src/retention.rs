@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{now, since_1970};
 use crate::reader;
 use crate::run_state::{ComparedArgs, RunState};
+use crate::stale_output;
 use crate::store::{self, FileKind, RunEntry, file_kind};
 
 /// The name of the file whose modification time is when runs were last pruned.
@@ -25,6 +26,8 @@ const RUNNING: &str = "it is running";
 const PLAUSIBLE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 /// A directory without a manifest is removed if it is older than this.
 const NEVER_STARTED_AGE: Duration = Duration::from_secs(60 * 60);
+/// Files with output of jobs that did not finish are removed if nothing was written to the run for longer.
+const UNUSED_OUTPUT_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Which runs are kept.
@@ -123,8 +126,8 @@ fn is_plausible(runs: &[(RunEntry, Size)], own: &Path) -> bool {
 /// Removes runs that exceed the policy, oldest first.
 ///
 /// A run stays if a process works on it, if it contains a file that minder does not create, or if
-/// it has output that was not shown and is younger than `age_max`. Links are not followed. With
-/// `dry_run`, nothing is removed, and the report is what would be.
+/// it has output that was not shown and is younger than `age_max`. Output of jobs that did not finish is
+/// removed after a week also from a run that stays. Links are not followed. With `dry_run`, nothing is removed, and the report is what would be.
 ///
 /// # Errors
 ///
@@ -148,12 +151,20 @@ fn prune_by(
         let size = Size::of(&run.dir);
         (run, size)
     };
-    let found: Vec<(RunEntry, Size)> = store::list(root)?.into_iter().map(sized).collect();
+    let mut found: Vec<(RunEntry, Size)> = store::list(root)?.into_iter().map(sized).collect();
     let by_age = by_age(&found);
+    let now = now();
+    if by_age {
+        for (run, size) in &mut found {
+            let may_have_output = size.outputs || is_elsewhere(run);
+            if may_have_output && size.age(run, now) > UNUSED_OUTPUT_AGE.as_secs_f64() {
+                size.bytes -= stale_output::remove_unused(&run.dir, dry_run).unwrap_or(0).min(size.bytes);
+            }
+        }
+    }
     let bytes = found.iter().map(|(_, size)| size.bytes).sum();
     let mut pruned = PruneReport { bytes, ..PruneReport::default() };
     let mut count = found.len();
-    let now = now();
     for (run, size) in found.into_iter().rev() {
         let why = if by_age && size.age(&run, now) > policy.age_max.as_secs_f64() {
             PruneReason::Age
@@ -183,6 +194,10 @@ fn prune_by(
         }
     }
     Ok(pruned)
+}
+
+fn is_elsewhere(run: &RunEntry) -> bool {
+    run.manifest.as_ref().is_ok_and(stale_output::is_elsewhere)
 }
 
 /// Returns whether the last attempt at a run did not finish.
@@ -249,6 +264,9 @@ fn check_removable(run: &RunEntry, size: &Size, why: PruneReason) -> Result<()> 
 fn remove(root: &Path, run: &RunEntry) -> Result<()> {
     // Another process may have resumed it since it was inspected.
     let Some(lock) = store::lock(&run.dir)? else { return Err(Error::new(ErrorKind::Locked, RUNNING)) };
+    if is_elsewhere(run) {
+        stale_output::remove_elsewhere(&run.dir);
+    }
     let gone = store::runs_dir(root).join(format!("{GONE}{}", run.id));
     // A process that opened the lock before then finds no directory to write to.
     let renamed = fs::rename(&run.dir, &gone);

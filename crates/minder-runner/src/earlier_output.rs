@@ -6,7 +6,7 @@
 //! created a file of that name there. This affects the jobs that wrote the files, and no others.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,6 +26,7 @@ use crate::output::store::Segment;
 use crate::text::os_error_text;
 use minder_record::event::{self, OsBytes};
 use minder_record::run_state::{JobSet, RunState};
+use minder_record::stale_output::check_output_dir;
 use minder_record::store;
 use minder_record::writer::output_path;
 use minder_template::Job;
@@ -102,19 +103,6 @@ pub(crate) fn read(
     Kept { unshown: found, lost: lost.jobs }
 }
 
-/// Returns the directories outside of the run's own that contain its output: those that have a name
-/// that a run chooses, and belong to this user.
-pub(crate) fn elsewhere(dir: &Path, progress: &RunState) -> Vec<PathBuf> {
-    let run = dir.file_name().unwrap_or_default();
-    let dirs = progress.outputs.iter().map(|(attempt, dir)| (attempt, PathBuf::from(dir.to_os())));
-    let ours = dirs.filter(|(attempt, dir)| {
-        let begins = format!("minder-{}-{attempt}", run.display());
-        dir.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&begins))
-            && check_dir(dir).is_ok()
-    });
-    ours.map(|(_, dir)| dir).collect()
-}
-
 /// Creates the directory for the output of an attempt, in a directory that other users may share.
 pub(crate) fn create_output_dir(tmpdir: &Path, run: &str, attempt: u32) -> io::Result<PathBuf> {
     let mut dir = tmpdir.join(format!("minder-{run}-{attempt}"));
@@ -130,16 +118,6 @@ pub(crate) fn create_output_dir(tmpdir: &Path, run: &str, attempt: u32) -> io::R
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Refuses everything that is not a directory of this user.
-fn check_dir(dir: &Path) -> io::Result<()> {
-    let metadata = fs::symlink_metadata(dir)?;
-    match (metadata.is_dir(), is_owned_by_user(&metadata)) {
-        (false, _) => Err(io::Error::other("not a directory")),
-        (true, false) => Err(io::Error::other("its directory belongs to another user")),
-        (true, true) => Ok(()),
-    }
-}
-
 /// The files with output of earlier attempts.
 struct Files<'a> {
     dir: &'a Path,
@@ -153,7 +131,7 @@ impl<'a> Files<'a> {
     fn new(dir: &'a Path, progress: &RunState) -> Self {
         let dirs = progress.outputs.iter().map(|(attempt, dir)| {
             let dir = PathBuf::from(dir.to_os());
-            let checked = check_dir(&dir).map_err(|error| os_error_text(&error));
+            let checked = check_output_dir(&dir).map_err(|error| os_error_text(&error));
             (*attempt, checked.map(|()| dir))
         });
         Self { dir, dirs: dirs.collect(), shared: HashMap::new() }

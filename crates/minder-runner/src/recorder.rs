@@ -26,6 +26,7 @@ use minder_record::joblog::{self, Joblog};
 use minder_record::manifest::{InputSource, Manifest};
 use minder_record::reader::{Corruption, read_journal};
 use minder_record::run_state::{ComparedArgs, JobSet, RunState};
+use minder_record::stale_output::{self, OUTPUT_ELSEWHERE};
 use minder_record::writer::{JournalWriter, RunLock, remove_outputs};
 use minder_record::{codec, retention, store};
 use minder_template::Job;
@@ -108,7 +109,7 @@ impl ResumeState {
                         progress.failed.insert(job);
                     }
                 }
-                let elsewhere = earlier_output::elsewhere(dir, &progress);
+                let elsewhere = stale_output::elsewhere(dir, &progress);
                 let filter = Arc::new(ResumeFilter::new(mode, progress));
                 let owes = lost.jobs().any(|job| filter.skips(job));
                 Ok(Self { filter, unshown, waiting, lost, owes, elsewhere, is_idle: false })
@@ -439,6 +440,9 @@ fn create(
     manifest.flags.insert("typed".to_owned(), serde_json::to_value(typed)?);
     if config.pipe.is_some() {
         manifest.flags.insert(SLOTS.to_owned(), slots.into());
+    }
+    if config.tmpdir.is_some() {
+        manifest.flags.insert(OUTPUT_ELSEWHERE.to_owned(), true.into());
     }
     if config.record.mode.is_some() {
         manifest.flags.insert(BY_JOBLOG.to_owned(), true.into());

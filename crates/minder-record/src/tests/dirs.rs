@@ -4,7 +4,7 @@ use std::fs::File;
 use std::time::{Duration, SystemTime};
 
 use super::*;
-use crate::event::now;
+use crate::event::{OutputDir, now};
 use crate::lookup::find;
 use crate::retention::{PruneReason, PruneReport, RetentionPolicy, prune, prune_daily};
 use crate::store::{self, FileKind, file_kind, list, state_root_from};
@@ -215,6 +215,59 @@ fn prune_keeps_live_unshown_and_foreign_runs() {
     run(root.path(), "bbbb0000", 31);
     set_age(&unshown, DAY * 31);
     assert_eq!(removed(root.path(), RetentionPolicy::default()), ["aaaa0000", "bbbb0000"]);
+}
+
+#[test]
+fn prune_removes_output_of_jobs_that_did_not_finish_after_a_week() {
+    let root = tempfile::tempdir().unwrap();
+    let tmp = root.path().join("minder-bbbb0000-1");
+    let killed = |id: &str, days: u32| {
+        let dir = run(root.path(), id, days);
+        let outputs = OutputDir { attempt: 1, dir: OsBytes::from(tmp.as_os_str()) };
+        let rows = [JournalEvent::OutputDir(outputs), JournalEvent::JobFinished(kept(1))];
+        fs::write(dir.join("attempt-1.jsonl"), lines(&rows)).unwrap();
+        // The first file is that of the finished job.
+        for name in ["out-1-0", "spill-1-0-1", "part-1-0-1"] {
+            fs::write(dir.join(name), "0123456789").unwrap();
+        }
+        set_age(&dir, DAY * days);
+        dir
+    };
+    let outputs = |dir: &Path| {
+        let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| file_kind(name) == Some(FileKind::Output)).collect();
+        names.sort();
+        names
+    };
+    let young = killed("aaaa0000", 6);
+    let old = killed("bbbb0000", 8);
+    let manifest = old.join("manifest.json");
+    let flags = ("\"flags\":{", "\"flags\":{\"output_elsewhere\":true,");
+    let text = fs::read_to_string(&manifest).unwrap();
+    assert!(text.contains(flags.0), "{text}");
+    fs::write(&manifest, text.replace(flags.0, flags.1).replace(",}", "}")).unwrap();
+    set_age(&old, DAY * 8);
+    minder_os::files::create_private_dir(&tmp).unwrap();
+    fs::write(tmp.join("spill-1-0-1"), "x").unwrap();
+    let alive = killed("cccc0000", 8);
+    let record = resume(&alive).unwrap();
+    set_age(&alive, DAY * 8);
+    let rule = RetentionPolicy::default();
+    let dry = prune(root.path(), rule, true).unwrap();
+    assert_eq!(outputs(&old).len(), 3);
+    let pruned = prune(root.path(), rule, false).unwrap();
+    assert_eq!((pruned.bytes, pruned.removed.len()), (dry.bytes, 0));
+    assert_eq!(outputs(&old), ["out-1-0"]);
+    assert!(!tmp.exists());
+    assert_eq!((outputs(&young).len(), outputs(&alive).len()), (3, 3));
+    drop(record);
+    // A damaged line may refer to any file.
+    let mut events = fs::read(alive.join("attempt-1.jsonl")).unwrap();
+    events.extend_from_slice(b"{}\n");
+    fs::write(alive.join("attempt-1.jsonl"), events).unwrap();
+    set_age(&alive, DAY * 8);
+    prune(root.path(), rule, false).unwrap();
+    assert_eq!(outputs(&alive).len(), 3);
 }
 
 #[test]

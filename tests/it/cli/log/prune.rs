@@ -32,9 +32,9 @@ fn run(state: &State, id: &str, days: u32) {
 }
 
 /// A run whose second job wrote something that was never shown.
-fn unshown(state: &State, id: &str) {
+fn unshown(state: &State, id: &str, flags: &str) {
     let go = state.file("go");
-    let mut command = state.command("run -k -j2 KID await {} word :::");
+    let mut command = state.command(&format!("run -k -j2 {flags} KID await {{}} word :::"));
     let mut live = Run::start(command.args([&go, &state.file("")]));
     let ended = |text: String| text.contains("\"event\":\"ended\"");
     let journal = |id: &String| ended(file(&state.journal(id)));
@@ -102,7 +102,7 @@ fn prune_keeps_a_running_run() {
 #[test]
 fn prune_keeps_unshown_output_until_it_is_old() {
     let state = State::new();
-    unshown(&state, "aaaa0001");
+    unshown(&state, "aaaa0001", "");
     grow_old(&state, "aaaa0001", 20);
     run(&state, "bbbb0002", 10);
     // Takes more than all may, without a byte on the disk.
@@ -176,4 +176,30 @@ fn daily_prune_reports_resumable_runs_it_removed() {
     let ended = state.run("eeee0005", "KID exit :::", &["0"]).exit_code(0);
     ended.error_line(&["removed the records of 1 old run that could have been resumed: bbbb0002"]);
     assert_eq!(state.ids(), ["cccc0003", "dddd0004", "eeee0005"]);
+}
+
+#[test]
+fn prune_removes_files_of_jobs_that_a_kill_cut_off() {
+    let state = State::new();
+    unshown(&state, "aaaa0001", "--spool");
+    let spooled = || {
+        let names = fs::read_dir(state.dir("aaaa0001")).expect("list directory").flatten();
+        let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.filter(|name| name.starts_with("spill-")).collect();
+        names.sort();
+        names
+    };
+    let before = spooled();
+    assert!(before.len() > 2, "{before:?}");
+    grow_old(&state, "aaaa0001", 6);
+    state.log("--prune").exit_code(0);
+    assert_eq!(spooled(), before);
+    grow_old(&state, "aaaa0001", 8);
+    state.log("--prune").exit_code(0);
+    let after = spooled();
+    assert!(!after.is_empty() && after.len() < before.len(), "{after:?} of {before:?}");
+    // What was recorded is shown, and the other job runs again.
+    fs::write(state.file("go"), "").expect("write file");
+    let resumed = Run::start(&state.command("resume aaaa0001")).wait().exit_code(0);
+    assert_eq!(resumed.text(), "word\nword\n");
 }
