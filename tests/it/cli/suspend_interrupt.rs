@@ -182,6 +182,34 @@ fn stop_and_continue_of_one_process_apply_to_the_run() {
     assert_eq!(job.end("a run that was continued by its pid"), ExitStatus::Exited(0));
 }
 
+/// `kill -STOP` of the runner, then Ctrl-Z. One `fg` continues the run, although the runner reads the key
+/// only then.
+#[test]
+fn run_whose_runner_was_stopped_alone_continues_at_once() {
+    let dir = temp_dir();
+    let go = dir.path().join("go");
+    let mut command = minder("run -j2 --no-record");
+    command.args([TEST_CHILD, "await", path(&go), "{}", ":::", "a", "b"]).env("MINDER_STATE_DIR", dir.path());
+    let mut job = Job::start(&command);
+    job.read_for(Duration::from_millis(300));
+    let outer = job.set.pid(job.token).expect("get pid");
+    let runner = super::runner(outer).expect("find the runner");
+    kill_process(Pid::from_raw(runner.cast_signed()).expect("valid pid"), Signal::STOP)
+        .expect("signal process");
+    for stop in 1..=2 {
+        job.press(Signal::TSTP);
+        let token = job.token;
+        let until = Instant::now() + PATIENCE;
+        let stopped = job.event_log.read_until(&mut job.set, until, |l| l.child(token).stops.len() >= stop);
+        assert!(stopped, "stop {stop}: {}", job.states());
+        job.press(Signal::CONT);
+        job.read_for(Duration::from_secs(1));
+        assert_eq!(job.event_log.child(token).stops.len(), stop, "it stopped again: {}", job.states());
+    }
+    std::fs::write(go, "").expect("create a file");
+    assert_eq!(job.end("a run that was continued once"), ExitStatus::Exited(0));
+}
+
 #[test]
 fn failure_after_a_stop_is_not_a_timeout() {
     let dir = temp_dir();

@@ -147,7 +147,10 @@ impl Inner {
             // The shell waits for the outer guardian, so that one has to stop too.
             self.page.set_stopped(true);
             self.stop_event();
+        } else if status.stopped() {
+            self.page.set_held(true);
         } else if status.continued() {
+            self.page.set_held(false);
             // First the store, then the signal: see `Outer::stop`. An unnecessary SIGCONT would
             // discard the next Ctrl-Z, which may be pending in the outer guardian already.
             self.page.set_stopped(false);

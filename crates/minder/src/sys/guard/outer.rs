@@ -123,7 +123,13 @@ impl Outer {
             None => {}
             // The shell shows its prompt. All of the runner that can stop has stopped, and
             // continues together with this process.
-            Some(Step::Stop) => self.stop(|| true),
+            Some(Step::Stop) => {
+                // Such a runner reads the request only when it is continued, which `fg` does.
+                if self.page.is_held() {
+                    self.page.set_stops_done(self.relayed.get());
+                }
+                self.stop(|| true);
+            }
             Some(Step::Warn) => print_line("minder: the run does not answer; another signal kills it\n"),
             Some(Step::Kill) => {
                 print_line("minder: the run did not answer and was killed\n");

@@ -21,6 +21,8 @@ pub(super) struct SharedPage {
     runner: AtomicI32,
     ready: AtomicU32,
     stopped: AtomicU32,
+    /// Whether another signal than that of Ctrl-Z stopped the runner alone.
+    held: AtomicU32,
     /// [`IS_SET`] and the exit status, once the runner exits without a signal.
     exit_status: AtomicU32,
     /// [`IS_SET`] and the runner's wait status, once it is reaped.
@@ -96,6 +98,14 @@ impl SharedPage {
 
     pub(super) fn stopped(&self) -> bool {
         self.stopped.load(SeqCst) != 0
+    }
+
+    pub(super) fn set_held(&self, held: bool) {
+        self.held.store(held.into(), SeqCst);
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.held.load(SeqCst) != 0
     }
 
     pub(super) fn set_exit_status(&self, status: u8) {
