@@ -76,12 +76,14 @@ At a terminal, without --pty, COMMAND is in the process group of minder: prompts
 Ctrl-Z work as without minder. Elsewhere it leads a group.
 
 Signals: HUP, INT, QUIT, TERM, USR1, USR2 and WINCH go to COMMAND, and to its process group
-unless that is the one of minder. A stopped COMMAND gets HUP and TERM at once. With --pty, HUP,
-INT and QUIT go to the foreground processes of its terminal, and WINCH sets its size if the input
-or output of minder is a terminal. TSTP suspends COMMAND with what it started, and then minder;
-CONT resumes both. HUP, INT, QUIT or TERM again within 200 ms counts once. After a kill -9 of
-minder, COMMAND is killed with what it started. A signal that ends COMMAND also ends minder. After
-the end of COMMAND, HUP, INT, QUIT or TERM ends the wait for the reader.
+unless that is the one of minder: there `kill PID` reaches COMMAND and not what it started,
+as without minder (`kill %1` and `kill -- -GROUP` reach all). A stopped COMMAND gets HUP and
+TERM at once. With --pty, HUP, INT and QUIT go to the foreground processes of its terminal,
+and WINCH sets its size if the input or output of minder is a terminal. TSTP suspends COMMAND
+with what it started, and then minder; CONT resumes both. HUP, INT, QUIT or TERM again within
+200 ms counts once. After a kill -9 of minder, COMMAND is killed with what it started. A
+signal that ends COMMAND also ends minder. After the end of COMMAND, HUP, INT, QUIT or TERM
+ends the wait for the reader.
 
 If the reader closes the output, COMMAND gets the same: a broken pipe, or a hang-up of its
 terminal. A process in the background that keeps the output open is not waited for: minder

@@ -168,6 +168,27 @@ fn orphaned_group_gets_an_error_and_no_stop() {
     assert_ne!(file(out.as_ref()), "0\n");
 }
 
+/// kill(1) names one process: what the command started gets nothing, with a relay and without.
+#[test]
+fn signal_to_one_process_reaches_the_command_alone() {
+    for prefix in ["", "$R "] {
+        let mut shell = Shell::start();
+        shell.waits_for_prompt();
+        let before = shell.types(&format!("{prefix}sh -c 'sleep 600 & echo pi\"\"d:$!:; wait'; echo st$?\n"));
+        shell.waits_for(":\r\n", before);
+        let shown = text(&shell.0.record().outs[0][before..]);
+        let (_, pid) = shown.split_once("pid:").expect("find the pid");
+        let grandchild: u32 = pid.split(':').next().unwrap_or_default().parse().expect("parse the pid");
+        let started = children(shell.0.pid());
+        let from = shell.types("");
+        signal(started[0], Signal::TERM);
+        shell.waits_for("st143", from);
+        let survives = lives(grandchild);
+        signal(grandchild, Signal::KILL);
+        assert!(survives, "`{prefix}`: the grandchild got the signal, too");
+    }
+}
+
 #[test]
 fn kill_of_the_relay_ends_what_lost_its_parents() {
     let mut shell = Shell::start();
