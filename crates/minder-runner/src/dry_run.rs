@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use minder_template::{ErrorKind, Job};
 
 use crate::config::RunConfig;
@@ -14,6 +14,7 @@ use crate::observer::Observer;
 use crate::output::decorate::LineStyle;
 use crate::queue::{JobQueue, Task};
 use crate::recorder::ResumeState;
+use crate::results::create_output_file;
 
 /// Writes the command line of each job to `out`, one a line. Returns how many jobs cannot be run;
 /// each is reported to `observer`.
@@ -67,6 +68,14 @@ fn list_command(
                 line = format!("{block} |({line})");
             }
             line.push('\n');
+            // As in GNU parallel, the line is the output that `--files` saves.
+            if config.files.names && config.files.gnu_names && config.files.results.is_none() {
+                let (mut file, path) =
+                    create_output_file(&config.files, number, None).map_err(anyhow::Error::msg)?;
+                file.write_all(line.as_bytes())
+                    .with_context(|| format!("cannot write to `{}`", path.display()))?;
+                line = format!("{}\n", path.display());
+            }
             match LineStyle::of(config, &job) {
                 Some(style) => out.write_all(&style.apply(line.as_bytes()))?,
                 None => out.write_all(line.as_bytes())?,

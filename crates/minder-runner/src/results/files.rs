@@ -78,20 +78,9 @@ impl JobResults {
         }))
     }
 
-    /// Creates a file for standard output alone, which only its owner can read.
+    /// Creates a file for standard output alone.
     fn alone(beside: &OutputFiles, job: &Job<'_>, run: Option<&str>) -> Result<Self, String> {
-        let dir = &beside.directory;
-        let made = (0..NAMES_MAX).find_map(|time| {
-            let path = dir.join(own_name(beside, job.number, run, time));
-            match create_private_file(&path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
-                made => Some(made.map(|file| (file, path))),
-            }
-        });
-        let taken = || Err(io::Error::other("all names are taken"));
-        let (file, path) = made.unwrap_or_else(taken).map_err(|error| {
-            format!("cannot make a file for output in `{}`: {}", dir.display(), os_error_text(&error))
-        })?;
+        let (file, path) = create_output_file(beside, job.number, run)?;
         Ok(Self {
             place: path.clone(),
             files: [Some(file), None],
@@ -252,6 +241,26 @@ fn anew(path: &Path) -> io::Result<File> {
             made => return made,
         }
     }
+}
+
+/// Creates the file of `--files` for one job, which only its owner can read.
+pub(crate) fn create_output_file(
+    beside: &OutputFiles,
+    number: u64,
+    run: Option<&str>,
+) -> Result<(File, PathBuf), String> {
+    let dir = &beside.directory;
+    let made = (0..NAMES_MAX).find_map(|time| {
+        let path = dir.join(own_name(beside, number, run, time));
+        match create_private_file(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+            made => Some(made.map(|file| (file, path))),
+        }
+    });
+    let taken = || Err(io::Error::other("all names are taken"));
+    made.unwrap_or_else(taken).map_err(|error| {
+        format!("cannot make a file for output in `{}`: {}", dir.display(), os_error_text(&error))
+    })
 }
 
 /// Returns a name for the file with one job's output. Each `time` gives another one.

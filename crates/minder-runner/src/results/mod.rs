@@ -9,7 +9,7 @@ pub(crate) mod table;
 mod template_files;
 
 pub(crate) use self::{
-    files::{JobResults, cannot_write},
+    files::{JobResults, cannot_write, create_output_file},
     refusal::Refusal,
     template_files::TemplateFiles,
 };
