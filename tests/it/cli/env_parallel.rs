@@ -138,6 +138,146 @@ fn parset_refuses_what_is_no_name() {
 }
 
 #[test]
+fn env_after_the_command_word_belongs_to_the_command() {
+    let code = "f() { echo \"f $*\"; }; value=v
+        env_parallel f --env value ::: 1
+        env_parallel --tagstring --env 'f {} \"$value\"' ::: 2
+        env_parallel --env value,f 'f {} \"$value\"' ::: 3
+        PARALLEL='--env f' env_parallel 'f \"${value-unset}\"; :' ::: 4";
+    expect(code, 0, &["f --env value 1", "--env\tf 2 v", "f 3 v", "f unset"]);
+}
+
+#[test]
+fn names_that_begin_like_those_of_the_shell_reach_jobs() {
+    let code = "OPTIONS=a EPOCH_LENGTH=b COMP_LEVEL=c BASH_OPTIONS=d BASHER=e _minder_mine=f _minder=g
+        env_parallel 'echo $OPTIONS $EPOCH_LENGTH $COMP_LEVEL $BASH_OPTIONS $BASHER
+            echo $_minder_mine $_minder' ::: 1
+        for name in _minder_text _minder_dir; do
+            parset $name echo ::: 1 2>/dev/null || echo $?
+        done";
+    expect(code, 0, &["a b c d e", "f g 1", "255", "255"]);
+}
+
+#[test]
+fn temporary_directory_may_have_any_name() {
+    let code = r#"f() { echo "f $1"; }
+        for name in 't$(touch pwned)' 't`touch pwned`' 't\$HOME' "t'\"x" $'a\nb'; do
+            mkdir "$PWD/$name"
+            export TMPDIR=$PWD/$name
+            env_parallel f ::: 1
+            parset out f ::: 2
+            echo "${out[@]}"
+            rmdir "$PWD/$name"
+        done"#;
+    expect(code, 0, &["f 1", "f 2"].repeat(5));
+}
+
+#[test]
+fn newlines_in_names_and_values_are_kept() {
+    let code = r#"value=$'a\nf() { touch pwned; }'; export exported=$'b\nc'
+        f() { printf '%s.' 'd
+e'; }
+        alias greet=$'printf f.\nprintf g.'
+        if [ -n "${ZSH_VERSION-}" ]; then functions[$'h\nf']='touch pwned'; fi
+        env_parallel 'printf "%s." "$value" "$exported"; f; greet; :' ::: 1"#;
+    expect(code, 0, &["a", "f() { touch pwned; }.b", "c.d", "e.f.g."]);
+}
+
+#[test]
+fn options_and_functions_of_the_shell_change_nothing() {
+    let code = r#"
+        f() { builtin printf '%s,' "$@"; }; F() { touch pwned; }; unset none
+        if [ -n "${ZSH_VERSION-}" ]; then
+            setopt ksh_arrays sh_word_split null_glob glob_subst no_case_match all_export no_unset err_exit
+        else
+            shopt -s nocasematch failglob expand_aliases
+            set -eu
+        fi
+        alias greet='builtin printf greet.'
+        for name in local printf command declare typeset alias shift set trap read test \
+            mktemp rm cat tr compgen shopt continue functions setopt print zmodload eval; do
+            builtin eval "$name() { builtin echo $name is called; }"
+        done
+        [ -n "${ZSH_VERSION-}" ] || { POSIXLY_CORRECT=; export -n POSIXLY_CORRECT; builtin set -a; }
+        IFS=01
+        env_parallel --env f,greet 'greet; f {}; F 2>/dev/null; builtin echo {}' ::: 10
+        parset out,two 'greet; builtin printf "<%s>"' ::: 20 30
+        builtin printf '%s\n' "$out" "$two"
+        parset out 'greet; builtin printf "<%s>"' ::: 40
+        builtin printf '%s\n' "${out[@]}""#;
+    expect(code, 0, &["greet.10,10", "greet.<20>", "greet.<30>", "greet.<40>"]);
+}
+
+#[test]
+fn aliases_change_no_function_when_they_are_loaded() {
+    for shell in SHELLS {
+        let dir = temp_dir();
+        let code = format!(
+            r#"[ -n "${{ZSH_VERSION-}}" ] || shopt -s expand_aliases
+            for name in local printf command builtin declare typeset alias shift return trap read test \
+                mktemp rm cat tr compgen shopt emulate true eval env_parallel parset case; do
+                alias "$name=echo alias"
+            done
+            \eval "$('{MINDER}' parallel --env-setup {shell})"
+            \env_parallel 'echo {{}}; cat 1' ::: 1
+            \parset out echo ::: 2
+            \printf '%s\n' "$out""#
+        );
+        let Some(out) = run_in(shell, dir.path(), &code) else { continue };
+        assert_eq!(out.text(), "1\nalias 1\n2\n", "{shell}: {}", out.err);
+    }
+}
+
+#[test]
+fn file_of_bash_env_is_read_in_each_job_as_without_env_parallel() {
+    let code = r#"mkdir 'a"b'; echo 'own=1; unset -v BASH_ENV' >'a"b/file'; echo 'own=2' >plain
+        export dir='a"b' BASH_ENV
+        for BASH_ENV in '$dir/file' '$(echo plain)' 'a\"b/file' nothing; do
+            for run in "$BASH -c" 'env_parallel -n0'; do
+                eval "$run 'echo \${own-unset} \${BASH_ENV-unset}' ::: 1"
+            done
+        done 2>&1
+        export -n BASH_ENV
+        env_parallel 'echo $BASH_ENV; printenv BASH_ENV; :' ::: 1
+        export PARALLEL_SHELL=sh
+        env_parallel 'echo $PARALLEL_SHELL' ::: 1"#;
+    let dir = temp_dir();
+    let Some(out) = run_in("bash", dir.path(), code) else { return };
+    let lines = ["1 unset", "2 $(echo plain)", "1 unset", "unset nothing"].map(|line| [line, line]).concat();
+    let lines = [lines, vec!["nothing", "sh 1"]].concat();
+    assert_eq!(out.text().lines().collect::<Vec<_>>(), lines, "{}", out.err);
+}
+
+#[test]
+fn parset_assigns_what_a_dry_run_prints() {
+    let code = "parset out --dry-run 'printf \"%s
+%s\" {}' ::: 1 2; printf '<%s>' \"${out[@]}\"; parset one,two --dry-run echo ::: 3 4; echo $one $two
+        env_parallel --dry-run echo ::: 5";
+    let expected = "<printf \"%s\n%s\" 1><printf \"%s\n%s\" 2>echo 3 echo 4\necho 5";
+    expect(code, 0, &expected.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn parset_leaves_no_file_in_another_directory() {
+    let code = "mkdir out; parset all --tmpdir out echo ::: 1 2; echo ${all[@]}; rmdir out || echo left
+        parset all --results out echo ::: 3; echo ${all[@]}; cat out/1/3/stdout";
+    expect(code, 0, &["1 2", "3", "3"]);
+}
+
+#[test]
+fn parset_evaluates_no_index() {
+    let code = "declare -A map 2>/dev/null || typeset -A map; other=(a b c)
+        parset 'map[key],other[2]' echo ::: 1 2
+        echo ${map[key]} ${other[2]}
+        for name in 'x,other[x]' 'other[@]' 'map[@]' 'other[1+1]'; do
+            parset $name echo ::: 'y[$(touch pwned)]' 2>/dev/null || echo $?
+        done
+        [ -n \"${ZSH_VERSION-}\" ] || shopt -s nocasematch
+        parset 'x,other[x]' echo ::: 'y[$(touch pwned)]' 2 2>/dev/null || echo $?";
+    expect(code, 0, &["1 2", "255", "255", "255", "255", "255"]);
+}
+
+#[test]
 fn parset_assigns_to_no_variable_that_bash_evaluates() {
     let dir = temp_dir();
     let code = "declare -i n; parset n,m 'printf %s {}' ::: 'x[$(touch pwned)]' 2";

@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use super::InvokedAs;
-use super::parallel::{OptionKey, ParallelArgs, print_env_setup, print_info, print_quoted, run_arguments};
+use super::parallel::{
+    OptionKey, ParallelArgs, print_env_names, print_env_setup, print_info, print_quoted, run_arguments,
+};
 use super::warning::warn;
 use super::xargs::{self, Request};
 use crate::commands::sem::SemArgs;
@@ -52,6 +54,9 @@ fn translate_parallel(invoked_as: InvokedAs, args: &[OsString]) -> Result<Transl
     let args = ParallelArgs::read(invoked_as, args)?;
     if let Some(shell) = args.value(OptionKey::Completion) {
         return Ok(Translation::Subcommand(vec!["completions".into(), shell.clone()]));
+    }
+    if args.has(OptionKey::EnvNames) {
+        return print_env_names(&args).map(Translation::Done);
     }
     if args.has(OptionKey::EnvSetup) {
         return print_env_setup(&args).map(Translation::Done);

@@ -12,5 +12,9 @@ mod profile;
 mod shell_quote;
 mod translate;
 
-pub(super) use self::{args::ParallelArgs, env_setup::print_env_setup, options::OptionKey};
+pub(super) use self::{
+    args::ParallelArgs,
+    env_setup::{print_env_names, print_env_setup},
+    options::OptionKey,
+};
 pub(super) use self::{info::print_info, shell_quote::print_quoted, translate::run_arguments};

@@ -101,6 +101,7 @@ pub(in crate::compat) enum OptionKey {
     ShellQuote,
     Completion,
     EnvSetup,
+    EnvNames,
     Citation,
     RecordEnv,
 }
@@ -315,8 +316,9 @@ pub(super) const OPTIONS: &[OptionSpec] = &[
     flag(&["shebang-wrap"], SCRIPT),
 ];
 
-/// Internal options, which `sem` passes to the process that it starts in the background.
+/// Internal options, of `sem` for the process that it starts in the background, and of env_parallel.
 pub(super) const INTERNAL_OPTIONS: &[OptionSpec] = &[
     value(&["semaphore-started"], Interpret(OptionKey::SemaphoreStarted)),
     value(&["shell"], Interpret(OptionKey::Shell)),
+    flag(&["env-names"], Interpret(OptionKey::EnvNames)),
 ];
