@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use minder_template::{ErrorKind, Job};
 
 use crate::config::RunConfig;
@@ -14,7 +14,7 @@ use crate::observer::Observer;
 use crate::output::decorate::LineStyle;
 use crate::queue::{JobQueue, Task};
 use crate::recorder::ResumeState;
-use crate::results::create_output_file;
+use crate::results::{cannot_write, create_output_file};
 
 /// Writes the command line of each job to `out`, one a line. Returns how many jobs cannot be run;
 /// each is reported to `observer`.
@@ -73,7 +73,7 @@ fn list_command(
                 let (mut file, path) =
                     create_output_file(&config.files, number, None).map_err(anyhow::Error::msg)?;
                 file.write_all(line.as_bytes())
-                    .with_context(|| format!("cannot write to `{}`", path.display()))?;
+                    .map_err(|error| anyhow::Error::msg(cannot_write(&path, &error)))?;
                 line = format!("{}\n", path.display());
             }
             match LineStyle::of(config, &job) {

@@ -65,6 +65,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("{name}: no job runs", "see cli/tries.rs: interrupted: no job runs"),
     ("Ctrl-C again kills them", "see cli/signals.rs: Ctrl-C again kills them"),
     ("a second signal kills them", "see cli/shutdown.rs: a second signal kills them"),
+    ("\\builtin ", "shell code, see cli/env_parallel.rs: aliases_change_no_function_when_they_are_loaded"),
     ("display notification body", "part of a script for osascript, which macOS has"),
     ("output of `{}` ({result})", "see cli/views/times.rs: minder: output of `"),
     ("uses the terminal", "see cli/terminal.rs: uses the terminal"),
