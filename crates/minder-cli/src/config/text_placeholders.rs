@@ -91,18 +91,24 @@ pub(super) fn check_column_names<'a>(
     if let Some(meant) = nearest(inner, names.iter().filter_map(|name| name.to_str())) {
         bail!("`{text}` names no column: did you mean `{{{meant}}}`?");
     }
-    bail!("`{text}` names no column: {}{}", list(names), undivided(flags, names));
+    let cure = undivided(flags, names).map_or_else(|| as_text(inner), str::to_owned);
+    bail!("`{text}` names no column: {} ({cure})", list(names));
 }
 
 /// Returns what divides the only column, if its name looks like several.
-fn undivided(flags: &RunFlags, names: &[OsString]) -> &'static str {
+fn undivided(flags: &RunFlags, names: &[OsString]) -> Option<&'static str> {
     let has = |byte| matches!(names, [name] if name.as_encoded_bytes().contains(&byte));
     match (&flags.input.colsep, flags.input.csv) {
-        (_, false) if has(b',') => " (`--csv` divides at commas)",
-        (_, true) if has(b'\t') => " (`--colsep '\\t'` without `--csv` divides at tabs)",
-        (Some(_), false) if has(b'\t') => " (`--colsep '\\t'` divides at tabs)",
-        _ => "",
+        (_, false) if has(b',') => Some("`--csv` divides at commas"),
+        (_, true) if has(b'\t') => Some("`--colsep '\\t'` without `--csv` divides at tabs"),
+        (Some(_), false) if has(b'\t') => Some("`--colsep '\\t'` divides at tabs"),
+        _ => None,
     }
+}
+
+/// Returns how a name in braces is passed on as text.
+fn as_text(name: &str) -> String {
+    format!("for this text write `{{''{name}}}` in a shell line, or use --rpl '{{text}} {{{name}}}'")
 }
 
 fn find<'a>(
@@ -243,7 +249,8 @@ mod tests {
                 "--header :",
                 &["name", "age"],
                 "echo {city}",
-                "`{city}` names no column: the columns are name, age",
+                "`{city}` names no column: the columns are name, age (for this text write `{''city}` in a \
+                 shell line, or use --rpl '{text} {city}')",
             ),
             (
                 "--header :",
