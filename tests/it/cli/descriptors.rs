@@ -165,6 +165,17 @@ fn descriptor_limit_never_fails_a_job() {
 }
 
 #[test]
+fn verbose_prints_a_command_once_when_its_start_is_deferred() {
+    let lines = said(
+        "for limit in {16..40}; do
+            (ulimit -n $limit; minder run -j4 -t 'echo {}' ::: 1 2 3 4 >/dev/null 2>err) || :
+            grep '^echo' err | sort | uniq -d
+        done; echo end",
+    );
+    assert_eq!(lines, "end\n");
+}
+
+#[test]
 fn program_that_stays_open_for_writing_fails_its_job() {
     let (ended, _dir) = bash("cp \"$(type -P true)\" busy; exec 5>>busy; minder run ./busy ::: 1");
     ended.exit_code(1).stderr_contains("cannot run `./busy 1`: text file busy");

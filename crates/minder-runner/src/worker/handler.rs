@@ -180,7 +180,9 @@ impl JobHandler for RunWorker<'_> {
         }
         if config.verbose {
             let line = config.template.display(&values);
-            self.context.observer.command(&line);
+            if self.printed.remove(&task.number).as_ref() != Some(&line) {
+                self.context.observer.command(&line);
+            }
         }
         self.running.insert(attempt.slot, running);
         self.context.job_table.insert(task, attempt);
@@ -189,6 +191,11 @@ impl JobHandler for RunWorker<'_> {
 
     fn deferred(&mut self, attempt: Attempt, task: &Task) {
         self.stats.retrying += i64::from(attempt.attempt > 1);
+        let config = self.context.config;
+        if config.verbose {
+            let line = config.template.display(&job_values(self.context, task, attempt));
+            self.printed.insert(task.number, line);
+        }
         if let Some(mut running) = self.running.remove(attempt.slot) {
             self.discard_attempt(&mut running, task);
             self.context.job_table.remove(task.number, None);
