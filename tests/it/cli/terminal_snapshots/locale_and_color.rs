@@ -101,7 +101,8 @@ fn terminal_without_a_size_counts_as_80_columns() {
     let screen = terminal.wait_for_prompt("2 jobs");
     assert!(screen.contains("\n1\n2\nminder: 2 jobs") && !screen.contains("running"), "{screen}");
     for line in ["minder log", "minder doctor", "minder log last 1", "minder advise"] {
-        terminal.line(&format!("clear; {line}; echo [$?]"));
+        terminal.clear();
+        terminal.line(&format!("{line}; echo [$?]"));
         terminal.wait_for_prompt("\n[0]\n");
     }
 }

@@ -55,8 +55,10 @@ fn closed_streams_are_reported_or_left_alone() {
         ("minder run --bar true ::: 1 2 >&- 2>&-", "[0]"),
         ("minder run --bar true ::: 1 2 <&- 2>&-", "[0]"),
     ] {
-        terminal.line(&format!("clear; {line}; echo [$?]"));
+        // Not in the same line: until the shell has read it, the screen is the one of the line before.
+        terminal.clear();
+        terminal.line(&format!("{line}; echo [$?]"));
         let screen = terminal.wait_for_prompt("]\n");
-        assert_eq!(screen.trim_end(), format!("{wanted}\n$"), "{line}");
+        assert_eq!(screen.trim_end(), format!("$ {line}; echo [$?]\n{wanted}\n$"), "{line}");
     }
 }
