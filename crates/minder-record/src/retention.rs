@@ -127,7 +127,8 @@ fn is_plausible(runs: &[(RunEntry, Size)], own: &Path) -> bool {
 ///
 /// A run stays if a process works on it, if it contains a file that minder does not create, or if
 /// it has output that was not shown and is younger than `age_max`. Output of jobs that did not finish is
-/// removed after a week also from a run that stays. Links are not followed. With `dry_run`, nothing is removed, and the report is what would be.
+/// removed after a week also from a run that stays. Links are not followed. With `dry_run`, nothing is
+/// removed, and the report is what would be.
 ///
 /// # Errors
 ///

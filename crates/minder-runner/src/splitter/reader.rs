@@ -99,7 +99,9 @@ fn no_memory(len: usize) -> String {
 /// Returns the checksum of a chunk and its header. It is never 0.
 fn checksum(header: Option<&Bytes>, chunk: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    header.into_iter().for_each(|header| hasher.update(header));
+    if let Some(header) = header {
+        hasher.update(header);
+    }
     hasher.update(chunk);
     hasher.finalize().max(1)
 }
@@ -311,11 +313,13 @@ impl InputSplitter {
         } else if chunks.is_empty() {
             true
         } else {
-            let checksums = match self.config.has_checksums {
-                true => chunks.iter().map(|chunk| checksum(header, &buffer[chunk.clone()])).collect(),
-                false => Vec::new(),
+            let checksums = if self.config.has_checksums {
+                chunks.iter().map(|chunk| checksum(header, &buffer[chunk.clone()])).collect()
+            } else {
+                Vec::new()
             };
-            let (chunks, checksums) = (chunks.into_iter(), checksums.into_iter());
+            let checksums = checksums.into_iter();
+            let chunks = chunks.into_iter();
             let header = header.cloned();
             self.push(ReadyBlock::Held { header, buffer: Arc::clone(&buffer), base, chunks, checksums })
         };

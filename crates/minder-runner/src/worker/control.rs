@@ -38,8 +38,8 @@ impl RunWorker<'_> {
             return;
         }
         context.fail(format!(
-            "cannot start all jobs of `{flag}`, which run at once: no process, descriptor or memory is free (use \
-             a lower -j; `minder doctor` shows the limits)"
+            "cannot start all jobs of `{flag}`, which run at once: no process, descriptor or memory is free \
+             (use a lower -j; `minder doctor` shows the limits)"
         ));
     }
 

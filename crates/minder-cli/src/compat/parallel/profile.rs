@@ -196,8 +196,8 @@ fn check_shell(variable: &str, shell: &Path) -> Result<()> {
         && let Err(error) = shell.metadata()
     {
         bail!(
-            "cannot run jobs in the shell `{}` of ${variable}: {} (set PARALLEL_SHELL to another one, such as \
-             /bin/sh)",
+            "cannot run jobs in the shell `{}` of ${variable}: {} (set PARALLEL_SHELL to another one, such \
+             as /bin/sh)",
             shell.display(),
             os_error_text(&error)
         );
