@@ -12,6 +12,9 @@ use crate::programs::{GATHERERS, PLAIN, PROGRAMS, ProgramRule, ProgramTextRule, 
 use crate::word::{PROCESS, Word};
 use crate::word_list::lists;
 
+/// The minimum length of an abbreviated long option.
+const ABBREVIATION_MIN: usize = 3;
+
 /// What the program texts in a command contain.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProgramText {
@@ -338,23 +341,34 @@ fn code_words(code: ProgramTextRule, words: &[Word]) -> Vec<usize> {
         ProgramTextRule::Option { letters, long, takes, anywhere } => {
             option_code(letters, long, takes, anywhere, words).0
         }
-        ProgramTextRule::Operand { takes } => {
-            let (mut found, operand) = option_code(b"e", &["expression", "source"], takes, false, words);
-            let names_file = |w: &Word| w.text.starts_with(b"-f") || w.text.starts_with(b"--file");
-            let before = &words[..operand.unwrap_or(words.len())];
-            if found.is_empty() && !before.iter().any(names_file) {
+        ProgramTextRule::Operand { takes, anywhere } => {
+            let (mut found, operand) = option_code(b"e", &["expression", "source"], takes, anywhere, words);
+            let before = operand.unwrap_or(words.len());
+            // An `sed` that stops at the first operand takes no program text from an option after it.
+            if !found.iter().any(|&i| i < before) && !words[..before].iter().any(|w| names_file(w, takes)) {
                 found.extend(operand);
             }
             found
         }
-        ProgramTextRule::Remote { takes } => match option_code(b"", &[], takes, false, words).1 {
-            Some(host) => (host + 1..words.len()).collect(),
-            None => Vec::new(),
-        },
+        ProgramTextRule::Remote { long, takes } => {
+            let (mut found, host) = option_code(b"", long, takes, false, words);
+            found.extend(host.map_or(0..0, |host| host + 1..words.len()));
+            found
+        }
     };
     // Braces make several words of one. These may be an option and its argument.
     found.extend((0..words.len()).filter(|&i| words[i].braces && words[i].literal_start().contains(&b'{')));
     found
+}
+
+/// Returns whether an option, such as `-f` or `-nf`, names a file with the program text.
+fn names_file(word: &Word, takes: &[u8]) -> bool {
+    let is_special = |letter: &&u8| **letter == b'e' || takes.contains(letter);
+    match word.text.strip_prefix(b"-") {
+        Some(long) if long.starts_with(b"-") => long.starts_with(b"-file"),
+        Some(letters) => letters.iter().find(is_special) == Some(&b'f'),
+        None => false,
+    }
 }
 
 /// Returns the indices of the arguments of a shell that are program text: the first operand, if an
@@ -408,6 +422,12 @@ fn option_code(
             found.push(if bare.contains(&b'=') { here } else { at });
             at += usize::from(!bare.contains(&b'='));
             continue;
+        }
+        // It may also be another option, whose argument is not known.
+        let is_short_for =
+            |name: &&str| option.len() >= ABBREVIATION_MIN && name.as_bytes().starts_with(option);
+        if text.starts_with(b"--") && long.iter().any(is_short_for) {
+            found.push(if bare.contains(&b'=') { here } else { at });
         }
         if text.starts_with(b"--") {
             continue;

@@ -16,10 +16,11 @@ pub(crate) enum ProgramTextRule {
     /// The argument of one of these options. `takes` are the other options that have arguments.
     /// With `anywhere`, options may follow operands.
     Option { letters: &'static [u8], long: &'static [&'static str], takes: &'static [u8], anywhere: bool },
-    /// The first operand, unless an option `e` has the program text or `f` names a file.
-    Operand { takes: &'static [u8] },
-    /// Everything after the first operand.
-    Remote { takes: &'static [u8] },
+    /// The first operand, unless an option `e` has the program text or `f` names a file. With `anywhere`,
+    /// options may follow operands.
+    Operand { takes: &'static [u8], anywhere: bool },
+    /// Everything after the first operand, and the argument of one of these options.
+    Remote { long: &'static [&'static str], takes: &'static [u8] },
     /// Every argument.
     All,
     /// An argument that begins with one of these.
@@ -130,9 +131,11 @@ pub(crate) const PROGRAMS: &[ProgramRule] = &[
     rule(&["gdb", "lldb"], anywhere(b"o", &["ex", "eval-command", "iex", "one-line"]), ENVIRONMENT),
     rule(&["psql"], anywhere(b"c", &["command"]), SQL).in_language(Language::Sql),
     rule(&["mysql", "mariadb"], anywhere(b"e", &["execute"]), CHECK).in_language(Language::Sql),
-    rule(&["duckdb"], anywhere(b"c", &["cmd"]), CHECK).in_language(Language::Sql),
+    rule(&["duckdb"], anywhere(b"cs", &["cmd"]), CHECK).in_language(Language::Sql),
     // `.param set` evaluates its value.
-    rule(&["sqlite3"], ProgramTextRule::Remote { takes: b"" }, CHECK).in_language(Language::Sql),
+    rule(&["sqlite3", "duckdb"], ProgramTextRule::Remote { long: &["cmd"], takes: b"cs" }, CHECK)
+        .in_language(Language::Sql),
+    rule(&["make", "gmake"], anywhere(b"E", &["eval"]), ENVIRONMENT),
     rule(&["mongosh", "mongo"], anywhere(b"", &["eval"]), ENVIRONMENT),
     rule(
         &["su", "runuser"],
@@ -222,7 +225,7 @@ pub(crate) const PROGRAMS: &[ProgramRule] = &[
     ),
     rule(
         &["ssh", "autossh", "rsh", "slogin", "mosh", "pdsh", "sshpass"],
-        ProgramTextRule::Remote { takes: b"BbcDEeFIiJLlmOopPQRSWw" },
+        ProgramTextRule::Remote { long: &[], takes: b"BbcDEeFIiJLlmOopPQRSWw" },
         SSH,
     ),
     rule(
@@ -272,11 +275,12 @@ pub(crate) const PROGRAMS: &[ProgramRule] = &[
     ),
     rule(
         &["awk", "gawk", "mawk", "nawk", "original-awk", "goawk", "frawk"],
-        ProgramTextRule::Operand { takes: b"Fv" },
+        ProgramTextRule::Operand { takes: b"FvfiEl", anywhere: false },
         AWK,
     )
     .in_language(Language::Awk),
-    rule(&["sed", "gsed", "ssed"], ProgramTextRule::Operand { takes: b"l" }, SED).in_language(Language::Sed),
+    rule(&["sed", "gsed", "ssed"], ProgramTextRule::Operand { takes: b"lf", anywhere: true }, SED)
+        .in_language(Language::Sed),
     rule(&["m4"], ProgramTextRule::Starts(&["-D", "--define"]), CHECK),
     rule(&["hyperfine", "concurrently", "at", "batch"], ProgramTextRule::All, ENVIRONMENT),
     rule(&["watch"], ProgramTextRule::All, CHECK),
