@@ -44,7 +44,15 @@ pub(super) fn script(seed: u64) -> Script {
     match host {
         Host::Lone | Host::Capture { .. } => children.iter_mut().for_each(|plan| fit_one(plan, host)),
         Host::Pipeline { timeout_ms, .. } => fit_stages(&mut children, timeout_ms),
-        Host::Set { .. } => children.iter_mut().for_each(|plan| plan.restarts = restarts(random)),
+        Host::Set { .. } => {
+            for plan in &mut children {
+                plan.restarts = restarts(random);
+                if plan.restarts.is_some() && plan.input != Input::Null && random.chance(30) {
+                    plan.input = Input::File(1 + size(random));
+                    plan.acts.insert(0, Act::Echo);
+                }
+            }
+        }
         Host::Background { .. } => {
             // The model cannot know which run reads what is written to a child, and which has written a file.
             let is_known = |plan: &&mut Plan| {

@@ -410,8 +410,8 @@ impl<'a> Kid<'a> {
         if !self.may_be_killed() && !was_stopped && !plan.starts(false, in_group) {
             assert_eq!(outcome.left_running, plan.starts(true, in_group), "left_running: {what}");
         }
-        // The processes of an earlier run have the same tag.
-        if self.restarts > 0 {
+        // The processes of another run have the same tag.
+        if self.restarts > 0 || (plan.restarts.is_some() && !promises.is_in_step) {
             return;
         }
         if self.requested_kills().count() > 0 && plan.starts(true, in_group) {

@@ -113,7 +113,9 @@ fn check(script: &Script, output: &PipelineOutput, files: &[Files], input: Vec<u
     for (number, (plan, stage)) in plans.iter().zip(&output.stages).enumerate() {
         let what = format!("stage {number}: {:?}, timed_out {}", stage.status, stage.timed_out);
         let next = plans.get(number + 1);
-        let may_break = next.is_some_and(|next| writes(plan) && (has_timeout || !next.reads_all()));
+        let next_is_broken = output.stages.get(number + 1).is_some_and(|next| next.status == NO_READER);
+        let may_break =
+            next.is_some_and(|next| writes(plan) && (has_timeout || next_is_broken || !next.reads_all()));
         let is_broken = may_break && stage.status == NO_READER;
         let is_natural = plan.natural_exit() == Some(stage.status);
         let is_killed = stage.timed_out && killed.contains(&stage.status);
