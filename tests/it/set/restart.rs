@@ -430,3 +430,26 @@ fn each_run_reads_the_input_file_from_its_start() {
         assert_eq!(text, "lines\n");
     });
 }
+
+/// The exit and the end of the input are reported together, the input last.
+#[cfg(target_os = "linux")]
+#[test]
+fn room_in_the_input_of_the_last_run_is_not_reported_after_it() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut command = quiet_child("sleep-ms 600000");
+        command.stdin(Stdio::piped());
+        let slow = policy(Restart::OnFailure).backoff(HOUR).max_backoff(HOUR);
+        let id = set.spawn(&command, options(slow)).expect("spawn test child");
+        assert!(set.write(id, &[0; 1 << 20]).expect("write to stdin") < 1 << 20);
+        let pid = set.pid(id).expect("get pid");
+        let killed = rustix::process::Pid::from_raw(pid.cast_signed()).expect("valid pid");
+        rustix::process::kill_process(killed, rustix::process::Signal::KILL).expect("kill child");
+        while crate::support::lives(pid) {
+            std::thread::yield_now();
+        }
+        while !matches!(next_event(&mut set, patience()), Event::Restarting { .. }) {}
+        let next = set.next_event(Some(Duration::ZERO)).expect("wait for event");
+        assert!(matches!(next, NextEvent::TimedOut), "{next:?} between two runs");
+    });
+}

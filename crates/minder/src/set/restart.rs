@@ -121,8 +121,10 @@ impl ChildSet {
         Some(Event::Restarting { child: id, outcome, delay, restarts })
     }
 
-    /// Removes a child from the lists of children that wait for something.
+    /// Removes a child from the lists of children that wait for something, and the room in the input of its
+    /// last run from the queue.
     fn remove_from_lists(&mut self, id: ChildId) {
+        self.events.retain(|event| !matches!(event, QueuedEvent::Writable(other) if *other == id));
         let Some(child) = self.children.get_mut(id) else { return };
         if std::mem::take(&mut child.waits_for_memory) {
             self.memory_waiters.retain(|waiter| *waiter != id);
