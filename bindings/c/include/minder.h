@@ -869,8 +869,8 @@ typedef struct {
     /** Zero. */
     uint32_t reserved;
     /**
-     * Where minder_set_spawn() stores the pid, as minder_set_pid() returns it; NULL: nowhere. The pid is 0 if
-     * the start fails, or if another thread has taken the end of the child meanwhile.
+     * Where minder_set_spawn() stores the pid, as minder_set_pid() returns it; NULL: nowhere. The pid is 0
+     * if the start fails, or if another thread has taken the end of the child meanwhile.
      */
     uint32_t *pid;
 } minder_spawn_options;

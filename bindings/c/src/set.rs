@@ -129,8 +129,8 @@ pub struct minder_spawn_options {
     pub restart_max_count: u32,
     /// Zero.
     pub reserved: u32,
-    /// Where minder_set_spawn() stores the pid, as minder_set_pid() returns it; NULL: nowhere. The pid is 0 if
-    /// the start fails, or if another thread has taken the end of the child meanwhile.
+    /// Where minder_set_spawn() stores the pid, as minder_set_pid() returns it; NULL: nowhere. The pid is 0
+    /// if the start fails, or if another thread has taken the end of the child meanwhile.
     pub pid: *mut u32,
 }
 

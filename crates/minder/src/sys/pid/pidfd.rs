@@ -72,7 +72,8 @@ pub(super) fn kept_status(pidfd: BorrowedFd<'_>) -> Option<ExitStatus> {
 /// the identity with the descriptor: another group that has the number by now gets nothing.
 pub(crate) fn signal_group_of(pidfd: BorrowedFd<'_>, signal: i32) -> io::Result<()> {
     let info: *const libc::siginfo_t = std::ptr::null();
-    let (call, flags) = (libc::SYS_pidfd_send_signal, libc::PIDFD_SIGNAL_PROCESS_GROUP);
+    let call = libc::SYS_pidfd_send_signal;
+    let flags = libc::PIDFD_SIGNAL_PROCESS_GROUP;
     // SAFETY: the descriptor is open, and the siginfo may be null.
     match unsafe { libc::syscall(call, pidfd.as_raw_fd(), signal, info, flags) } {
         0 => Ok(()),

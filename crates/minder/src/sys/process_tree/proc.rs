@@ -164,8 +164,9 @@ pub(super) fn group_of(pid: libc::pid_t) -> Option<libc::pid_t> {
     entry(pid).ok().flatten().map(|process| process.group)
 }
 
-/// Adds all living descendants of `root` and of those found before that can be read, parents first,
-/// without `root` itself. Removes those that have exited: their pids may belong to unrelated processes by now.
+/// Adds all living descendants of `root`, and of those found before, that can be read: parents first,
+/// without `root` itself. Removes those that have exited: their pids may belong to unrelated processes by
+/// now.
 pub(super) fn descendants(root: Option<libc::pid_t>, found: &mut HashSet<(libc::pid_t, u64)>) {
     if why_no_table().is_some() {
         found.clear();

@@ -141,9 +141,12 @@ impl ProcessTree {
     /// detached then.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn refresh(&mut self, process: &Process) -> Vec<(libc::pid_t, u64)> {
-        let leader = (!process.reaped()).then_some(self.leader);
-        super::proc::descendants(leader, &mut self.detached);
-        let Some(group) = self.group.filter(|_| leader.is_some()) else { return Vec::new() };
+        let is_reaped = process.reaped();
+        super::proc::descendants((!is_reaped).then_some(self.leader), &mut self.detached);
+        let Some(group) = self.group else { return Vec::new() };
+        if is_reaped {
+            return Vec::new();
+        }
         self.detached.extract_if(|&(pid, _)| super::proc::group_of(pid) == Some(group)).collect()
     }
 
