@@ -1,6 +1,6 @@
 //! The state of one worker thread.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use minder::jobs::Attempt;
@@ -46,7 +46,7 @@ pub(crate) struct RunWorker<'a> {
     /// The median on which the current time-outs are based.
     pub(super) median: Option<Duration>,
     /// With `--verbose`, the printed command lines of jobs that did not start, by the number of the job.
-    pub(super) printed: HashMap<u64, String>,
+    pub(super) printed: BTreeMap<u64, String>,
 }
 
 impl<'a> RunWorker<'a> {
@@ -68,7 +68,7 @@ impl<'a> RunWorker<'a> {
             resizes: 0,
             short_since: None,
             median: None,
-            printed: HashMap::new(),
+            printed: BTreeMap::new(),
         }
     }
 }
