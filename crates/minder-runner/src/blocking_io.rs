@@ -42,7 +42,7 @@ where
 }
 
 /// Repeats `write` until `file` accepts something.
-pub(crate) fn write_with(file: &File, mut write: impl FnMut() -> io::Result<u64>) -> io::Result<u64> {
+pub(crate) fn write_with<T>(file: &File, mut write: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match write() {
             Err(error) => wait_for_retry(file, Interest::WRITABLE, error)?,

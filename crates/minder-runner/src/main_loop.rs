@@ -12,6 +12,7 @@ use crate::context::RunContext;
 use crate::exit_status;
 use crate::notice::Notice;
 use crate::observer::{RunningSnapshot, Snapshot};
+use crate::report::{RunEnd, RunReport};
 
 /// How often the main thread checks for signals if the poller cannot wait for them.
 const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -106,12 +107,48 @@ impl MainLoop {
     /// waits until all finished output is written, as long as the reader takes something.
     fn exit_deadline(&self, context: &RunContext<'_>, shutdown: &ShutdownState) -> Option<Instant> {
         let deadline = shutdown.deadline?;
-        let waits_for_output = !shutdown.killed && self.draining.load(Ordering::SeqCst);
-        if !waits_for_output {
+        if shutdown.killed || !self.waits_for_reader(context) {
             return Some(deadline);
         }
-        let left = READER_TIMEOUT.saturating_sub(context.sequencer.stdio.silence());
-        Some(deadline.max(Instant::now() + left))
+        let now = Instant::now();
+        let written_at = now.checked_sub(context.sequencer.stdio.silence()).unwrap_or(now);
+        Some(shutdown.signaled_at.map_or(written_at, |at| at.max(written_at)) + READER_TIMEOUT)
+    }
+
+    /// Returns `true` if only output is left to write.
+    fn waits_for_reader(&self, context: &RunContext<'_>) -> bool {
+        self.draining.load(Ordering::SeqCst)
+            || context.sequencer.is_stalled() && context.pool.counts().running == 0
+    }
+
+    /// Waits until the readers have taken the last output and messages. A signal ends the process: all that
+    /// is left to do is to exit.
+    pub(crate) fn wait_for_readers(
+        &self,
+        guard: &mut ProcessGuard,
+        context: &RunContext<'_>,
+        report: &RunReport,
+    ) {
+        let mut events = Events::new();
+        while context.sequencer.is_stalled() {
+            let deadline = Instant::now() + SIGNAL_POLL_INTERVAL;
+            if self.poller.wait_deadline(&mut events, Some(deadline)).is_err() {
+                return;
+            }
+            while let Some(signal) = guard.next_signal() {
+                match signal {
+                    Signal::Stop => guard.suspend_self(),
+                    Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => {
+                        let first = match report.end {
+                            RunEnd::Signal(first) => first,
+                            _ => signal,
+                        };
+                        exit_by(context, Some(first));
+                    }
+                    _ => (),
+                }
+            }
+        }
     }
 }
 
@@ -151,8 +188,9 @@ fn snapshot(context: &RunContext<'_>, elapsed: Duration, names_max: usize) -> Sn
 /// How far the run is with ending early.
 #[derive(Debug, Default)]
 struct ShutdownState {
-    /// The first signal that asked the run to end.
+    /// The first signal that asked the run to end, and when it came.
     signal: Option<Signal>,
+    signaled_at: Option<Instant>,
     /// Whether the jobs are being killed.
     killed: bool,
     /// When the main thread stops waiting for worker threads: one may be blocked in a write that
@@ -174,6 +212,7 @@ fn handle_signal(
         Signal::Interrupt if context.config.control.tty && context.pool.counts().running > 0 => (),
         Signal::Interrupt | Signal::Terminate | Signal::Hangup if shutdown.signal.is_none() => {
             shutdown.signal = Some(signal);
+            shutdown.signaled_at = Some(Instant::now());
             context.status.shutdown_flag().store(true, Ordering::SeqCst);
             let patience = context.config.grace.saturating_add(WORKER_EXIT_TIMEOUT);
             shutdown.deadline = Instant::now().checked_add(patience);
@@ -214,11 +253,15 @@ fn suspend_run(guard: &ProcessGuard, context: &RunContext<'_>) {
 
 /// Ends the process at once. The guardians kill what is left, and name what they cannot kill.
 fn force_exit(context: &RunContext<'_>, shutdown: &ShutdownState) -> ! {
+    exit_by(context, shutdown.signal)
+}
+
+fn exit_by(context: &RunContext<'_>, signal: Option<Signal>) -> ! {
     // Nothing is dropped here, and the surrounding make needs its tokens back.
     if let Some(jobserver) = &context.admission.jobserver {
         jobserver.release_tokens();
     }
-    std::process::exit(i32::from(match shutdown.signal {
+    std::process::exit(i32::from(match signal {
         Some(Signal::Terminate) => exit_status::TERMINATED,
         _ => exit_status::INTERRUPTED,
     }))

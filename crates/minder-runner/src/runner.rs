@@ -5,8 +5,8 @@
 //! read may block.
 
 use std::ffi::OsString;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -185,7 +185,9 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
         observer.notice(&Notice::CarriageReturns);
     }
     let report = outcome::report(&context, stats, signal, guard, started_at.elapsed());
-    Ok(finish(&context, &filter, jobs, report))
+    let report = finish(&context, &filter, jobs, report);
+    main_loop.wait_for_readers(guard, &context, &report);
+    Ok(report)
 }
 
 /// Returns what all jobs inherit.
@@ -234,13 +236,12 @@ fn finish(
     if let Some((from, to)) = context.queue.splitter().and_then(|splitter| splitter.growth()) {
         observer.notice(&Notice::BlockGrew { from, to });
     }
-    sequencer.stdio.finish();
+    let all_shown =
+        sequencer.is_done() && !context.status.has_failed() && outcome::has_written_output(&report.end);
     observer.finished(&report);
     if report.nothing_left && recorder.discard() {
         return report;
     }
-    let all_shown =
-        sequencer.is_done() && !context.status.has_failed() && outcome::has_written_output(&report.end);
     let left = if record.by_joblog { None } else { filter.left_by_retry(jobs) };
     recorder.close(outcome::attempt_finished(context, &report, left), all_shown, &***observer);
     report
@@ -405,14 +406,13 @@ fn open_stdio(
     }
     let pool = Arc::clone(pool);
     let backlog = Arc::clone(backlog);
-    let stalls = Arc::new(AtomicUsize::new(0));
+    // How many streams are stalled.
+    let stalls = Arc::new(Mutex::new(0_usize));
     let on_change = move |is_stalled: bool| {
-        let others = if is_stalled {
-            stalls.fetch_add(1, Ordering::SeqCst)
-        } else {
-            stalls.fetch_sub(1, Ordering::SeqCst) - 1
-        };
-        backlog.set_stalled(is_stalled || others > 0);
+        let mut stalls = stalls.lock().unwrap_or_else(PoisonError::into_inner);
+        *stalls = if is_stalled { *stalls + 1 } else { stalls.saturating_sub(1) };
+        backlog.set_stalled(*stalls > 0);
+        drop(stalls);
         if !is_stalled {
             pool.wake();
         }

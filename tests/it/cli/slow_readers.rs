@@ -277,6 +277,105 @@ fn much_waits_in_files() {
     assert_eq!(left_in(&place.run()), 0);
 }
 
+/// The tag of each line makes a hundred times as much of what the job wrote.
+#[test]
+fn decorated_output_of_a_live_job_waits_in_files() {
+    let place = Place::new();
+    let (reader, writer) = pipe();
+    let mut command = place.command("run -k -j2 --tagstring");
+    let tag = "t".repeat(2000);
+    let live = "yes '' | head -c 50000; echo x >>../marks; echo x >>../marks";
+    let live = Run::start(command.stdout(writer).args([&tag, ":::", live]));
+    drop(command);
+    wait_until("the job has written", || marks(&place) == 2);
+    wait_until("its output waits", || memory(live.pid()) > 0);
+    assert!(memory(live.pid()) < 32 << 10, "memory of the run: {} KiB", memory(live.pid()));
+    assert_eq!(read_all(reader).len(), 50_000 * 2002);
+    live.wait().exit_code(0);
+}
+
+#[test]
+fn reader_of_stderr_that_ends_while_output_waits_ends_nothing() {
+    let place = Place::new();
+    let (reader, writer) = pipe();
+    let mut command = place.command("run -j2 --quiet --tag");
+    command.stderr(writer).args([
+        "seq 300000 >&2; echo x >>../marks; sleep 0.2; echo {}",
+        ":::",
+        "1",
+        "2",
+        "3",
+    ]);
+    let live = Run::start(&command);
+    drop(command);
+    wait_until("all jobs have written", || marks(&place) == 3);
+    drop(reader);
+    assert_eq!(live.wait().exit_code(0).sorted(), ["1\t1", "2\t2", "3\t3"]);
+}
+
+/// Many jobs that end while the lines of another wait.
+#[test]
+fn killed_run_loses_no_line_that_waits() {
+    let place = Place::new();
+    let (reader, writer) = pipe();
+    let mut command = place.command("run --lb -j2");
+    let line = "if [ {} = 1 ]; then seq 180000; else echo line {}; fi; echo x >>../marks";
+    command.stdout(writer).arg(line).arg(":::").args((1..=900).map(|job| job.to_string()));
+    let live = Run::start(&command);
+    drop(command);
+    wait_until("all jobs have run", || marks(&place) == 900);
+    live.kill();
+    let mut read = read_all(reader);
+    live.wait().killed();
+    read += &place.ended("resume --lb").exit_code(0).text();
+    let seen: std::collections::HashSet<&str> = read.lines().collect();
+    assert!((1..=180_000).all(|number| seen.contains(&*number.to_string())));
+    let lost: Vec<u32> = (2..=900).filter(|job| !seen.contains(&*format!("line {job}"))).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+}
+
+#[test]
+fn lines_of_failed_tries_wait_for_the_reader() {
+    let place = Place::new();
+    let (reader, writer) = pipe();
+    let mut command = place.command("run --lb -j3 --retries 2 --quiet");
+    let line = "if [ {} = 1 ]; then seq 180000; else until [ -s ../marks ]; do sleep 0.01; done; \
+                echo job {} try $MINDER_ATTEMPT; fi; echo x >>../marks; [ {} = 1 ]";
+    command.stdout(writer).arg(line).arg(":::").args((1..=9).map(|job| job.to_string()));
+    let live = Run::start(&command);
+    drop(command);
+    wait_until("all jobs have run", || marks(&place) == 17);
+    let read = read_all(reader);
+    live.wait().exit_code(8);
+    assert_eq!(read.lines().filter(|line| line.starts_with("job ")).count(), 16, "{read:.200}");
+}
+
+/// The last messages wait for their reader, and a signal ends that.
+#[test]
+fn signal_ends_a_run_whose_last_message_is_not_read() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let place = Place::new();
+        let (reader, writer) = pipe();
+        let full = writer.try_clone().expect("duplicate descriptor");
+        rustix::io::ioctl_fionbio(&full, true).expect("make the pipe non-blocking");
+        while std::io::Write::write(&mut &full, &[b'x'; 4096]).is_ok() {}
+        while std::io::Write::write(&mut &full, b"x").is_ok() {}
+        rustix::io::ioctl_fionbio(&full, false).expect("make the pipe blocking");
+        drop(full);
+        let mut command = place.command("run -j2");
+        command.stderr(writer).args(["echo x >>../marks; exit 3", ":::", "1", "2"]);
+        let live = Run::start(&command);
+        drop(command);
+        wait_until("the record is closed", || {
+            marks(&place) == 2 && file(&place.run().join("attempt-1.jsonl")).contains(r#""event":"over""#)
+        });
+        live.signal(signal);
+        let ended = live.wait();
+        assert!(!ended.status.success() && ended.wall < super::SOON, "{ended:?}");
+        drop(reader);
+    }
+}
+
 /// Returns the private memory of a process and its children, in KiB.
 fn memory(pid: u32) -> usize {
     let status = |pid: u32| fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

@@ -61,8 +61,8 @@ use minder::{Chunk, SpillFile, Stream};
 /// written.
 const WAITING_MAX: usize = 10_000;
 /// The most bytes of finished jobs that wait for a slow reader. At this number, no further job starts
-/// until half are written. In the order of the input, jobs also wait for other jobs, and only the number
-/// of jobs counts.
+/// until half are written. In the order of the input, jobs also wait for other jobs, and while the readers
+/// take what there is, only the number of jobs counts.
 const WAITING_BYTES_MAX: u64 = 256 << 20;
 
 /// Writes the output of all worker threads. See the module for its locking.
@@ -143,6 +143,7 @@ impl OutputSequencer {
             arrivals: 0,
             waiting_bytes: 0,
             unwritten: VecDeque::new(),
+            queued_of: BTreeMap::new(),
             buffer: Vec::new(),
             resume,
             repeated: VecDeque::new(),
@@ -244,9 +245,20 @@ impl OutputSequencer {
         self.stdio.is_stalled()
     }
 
-    /// Returns how much was queued for the readers so far.
-    pub(crate) fn queued(&self) -> [u64; 2] {
-        self.stdio.queued()
+    /// Returns what has to be written before the output of a job that was shown while it ran is complete,
+    /// if that waits for a reader.
+    pub(crate) fn take_queued(&self, job: u64) -> Option<[u64; 2]> {
+        if !self.stdio.is_stalled() {
+            return None;
+        }
+        self.lock().queued_of.remove(&job).filter(|queued| !self.stdio.has_written(*queued))
+    }
+
+    /// Notes that a running job has output in the queues, if it has.
+    fn note_queued(&self, state: &mut State, job: u64) {
+        if self.stdio.is_stalled() {
+            state.queued_of.insert(job, self.stdio.queued());
+        }
     }
 
     /// Returns `true` if the readers have taken everything up to there, or never will.
@@ -272,12 +284,15 @@ impl OutputSequencer {
     /// Writes bytes of a running job. Those that wait for a reader count in the memory of the job.
     pub(crate) fn show_chunk(
         &self,
+        job: u64,
         stream: Stream,
         chunk: Chunk,
         mut decoration: Option<LineDecoration<'_>>,
     ) {
+        let state = &mut *self.lock();
         let chunk = Arc::new(chunk);
-        self.write(&mut self.lock(), stream, &chunk, &mut decoration, Some(Arc::clone(&chunk)));
+        self.write(state, stream, &chunk, &mut decoration, Some(Arc::clone(&chunk)));
+        self.note_queued(state, job);
     }
 
     /// Writes bytes, decorated if there is a decoration.
@@ -356,6 +371,7 @@ impl OutputSequencer {
         for bytes in parts {
             self.write(state, stream, bytes, &mut decoration, None);
         }
+        self.note_queued(state, job);
         true
     }
 
@@ -382,6 +398,7 @@ impl OutputSequencer {
     /// Writes a file with output of a running job at once.
     pub(crate) fn show_file(
         &self,
+        job: u64,
         stream: Stream,
         spilled: SpillFile,
         decoration: Option<LineDecoration<'_>>,
@@ -395,6 +412,7 @@ impl OutputSequencer {
         if let Err(error) = self.show_range(state, stream, place, decoration, Some(done)) {
             self.stdio.fail_reading(&error);
         }
+        self.note_queued(state, job);
     }
 
     /// Writes what may be written of a batch and of what waits. The rest of the batch waits from
@@ -408,11 +426,15 @@ impl OutputSequencer {
         let mut shown = ShowResult::default();
         let before = self.live_job.load(Ordering::SeqCst);
         self.take_written(state, &mut shown);
+        // What waited for a reader comes before what finished later.
+        self.show_waiting(state, &mut shown, max_jobs);
         let mut pending = PendingWrite::default();
         let jobs = batch.take_jobs();
         let submitted = jobs.len();
         for mut finished in jobs {
-            let has_turn = self.may_show(finished.job);
+            // Without a live job, what waited for a reader comes first.
+            let is_next = !self.is_free() || state.waiting.is_empty();
+            let has_turn = is_next && self.may_show(finished.job);
             if !has_turn || finished.is_shown_last() {
                 batch.keep(&mut finished)?;
             }
@@ -452,8 +474,9 @@ impl OutputSequencer {
 
     /// Takes the jobs that the readers have taken meanwhile, and whose journal event is due.
     fn take_written(&self, state: &mut State, shown: &mut ShowResult) {
-        if !self.stdio.is_stalled() {
+        if self.was_stalled.load(Ordering::SeqCst) && !self.stdio.is_stalled() {
             self.was_stalled.store(false, Ordering::SeqCst);
+            state.queued_of.clear();
         }
         while state.unwritten.front().is_some_and(|first| self.stdio.has_written(first.queued))
             && let Some(first) = state.unwritten.pop_front()
@@ -517,7 +540,8 @@ impl OutputSequencer {
     fn update_backlog(&self, state: &State, shown: &mut ShowResult) {
         // Without a bound, the job for which all others wait has to start.
         let bounded = self.bounded || self.order == ShowOrder::Ended;
-        let bytes = if self.order == ShowOrder::Ended { state.waiting_bytes } else { 0 };
+        let waits_for_reader = self.order == ShowOrder::Ended || self.stdio.is_stalled();
+        let bytes = if waits_for_reader { state.waiting_bytes } else { 0 };
         if bounded && (state.waiting.len() >= WAITING_MAX || bytes >= WAITING_BYTES_MAX) {
             self.backlogged.store(true, Ordering::SeqCst);
         } else if state.waiting.len() <= WAITING_MAX / 2

@@ -155,13 +155,6 @@ impl StdioWriter {
         self.err.wait_drained();
     }
 
-    /// Waits for the readers, and lets the messages that follow wait for theirs. Called at the end of the
-    /// run.
-    pub(crate) fn finish(&self) {
-        self.wait_drained();
-        *MESSAGES.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
     /// Takes the reason why output can no longer be written, unless standard output was just
     /// closed.
     pub(crate) fn take_failure(&self) -> Option<String> {

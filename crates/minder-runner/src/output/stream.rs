@@ -9,8 +9,8 @@
 //!
 //! # Locking
 //!
-//! `state` is held for a write that does not wait, and for changes of the queue, never for a write that
-//! may wait. `stalled` changes under the lock and is read without it. It becomes false only after the
+//! `state` is held for a write that does not wait, and for changes of the queue, never while the thread
+//! waits for the reader. `stalled` changes under the lock and is read without it. It becomes false only after the
 //! last queued byte was written, and only then is `on_change` called: what its callers put off because
 //! the stream was stalled, they do after that call.
 
@@ -24,7 +24,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use minder::Chunk;
-use minder_os::files::{create_unnamed_file, read_at, send_file, write_all_at};
+use minder_os::files::{create_unnamed_file, read_at, write_all_at};
 use minder_os::stdio::NonblockingWriter;
 use minder_os::terminal::write_console;
 
@@ -32,13 +32,10 @@ use crate::blocking_io;
 
 /// The most bytes in memory that wait for a reader, without those that count in the memory of a job.
 const MEMORY_MAX: usize = 1 << 20;
-/// The most bytes that one system call moves where none waits.
+/// The most bytes that one system call moves.
 const SEND_MAX: u64 = 1 << 20;
-/// The most bytes that one system call of the thread moves, so that it shows whether the reader takes
-/// anything.
-const PIECE: usize = 64 << 10;
-/// The same for a terminal, which may be a slow line.
-const TERMINAL_PIECE: usize = 4 << 10;
+/// The most bytes of a file that are read at once.
+const READ_SIZE: usize = 64 << 10;
 
 /// A standard stream, or the file in its place. The last clone ends the thread.
 #[derive(Clone, Debug)]
@@ -82,6 +79,8 @@ struct State {
     written: u64,
     /// How many bytes of the queue are in memory and count in no other limit.
     memory: usize,
+    /// Chunks whose decorated bytes are in memory, each with the number of the item that has them.
+    charges: VecDeque<(u64, Arc<Chunk>)>,
     overflow: Option<(Arc<File>, u64)>,
     has_thread: bool,
     is_closed: bool,
@@ -102,11 +101,9 @@ pub(crate) enum StreamError {
 /// What waits for the reader.
 #[derive(Debug)]
 enum Item {
-    Bytes {
-        bytes: Vec<u8>,
-        /// Counts them in the memory of a job.
-        charge: Option<Arc<Chunk>>,
-    },
+    Bytes(Vec<u8>),
+    /// The rest of a chunk, from an offset on. It counts in the memory of its job.
+    Chunk(Arc<Chunk>, usize),
     Range {
         file: Arc<File>,
         at: u64,
@@ -155,6 +152,7 @@ impl OutputStream {
                 queued: 0,
                 written: 0,
                 memory: 0,
+                charges: VecDeque::new(),
                 overflow: None,
                 has_thread: false,
                 is_closed: false,
@@ -226,7 +224,8 @@ impl OutputStream {
     /// Writes bytes. Those that the reader does not take now wait; `charge` counts them in the memory of a
     /// job until they are written.
     pub(crate) fn write(&self, bytes: &[u8], charge: Option<Arc<Chunk>>) {
-        let state = &mut *self.0.lock();
+        let mut guard = self.0.lock();
+        let state = &mut *guard;
         let mut rest = bytes;
         if state.queue.is_empty() && !self.is_stalled() {
             match self.0.write_now(&mut state.writer, bytes) {
@@ -238,17 +237,26 @@ impl OutputStream {
             return;
         }
         let item = match charge {
-            Some(_) => Item::Bytes { bytes: rest.to_vec(), charge },
-            None if state.memory + rest.len() <= MEMORY_MAX => {
-                state.memory += rest.len();
-                Item::Bytes { bytes: rest.to_vec(), charge }
+            Some(chunk) if chunk.as_ptr_range() == bytes.as_ptr_range() => {
+                Item::Chunk(chunk, bytes.len() - rest.len())
             }
-            None => match self.0.save(state, rest) {
-                Ok(item) => item,
+            // Decorated bytes can be many times as long as the chunk, which only makes the job wait.
+            charge if state.memory + rest.len() > MEMORY_MAX => match self.0.save(state, rest) {
+                Ok((file, at, end)) => {
+                    let done = charge.map(|charge| Done(Box::new(move || drop(charge))));
+                    Item::Range { file, at, end, done }
+                }
                 Err(error) => return self.0.fail(state, StreamError::Save(error)),
             },
+            charge => {
+                state.memory += rest.len();
+                if let Some(charge) = charge {
+                    state.charges.push_back((state.queued + 1, charge));
+                }
+                Item::Bytes(rest.to_vec())
+            }
         };
-        self.push(state, item);
+        self.push(guard, item);
     }
 
     /// Writes what the kernel moves at once of a part of a file. Returns where the rest begins.
@@ -269,10 +277,10 @@ impl OutputStream {
 
     /// Queues a part of a file. `done` is called once it was written.
     pub(crate) fn push_range(&self, file: Arc<File>, at: u64, end: u64, done: Option<Done>) {
-        self.push(&mut self.0.lock(), Item::Range { file, at, end, done });
+        self.push(self.0.lock(), Item::Range { file, at, end, done });
     }
 
-    fn push(&self, state: &mut State, item: Item) {
+    fn push(&self, mut state: MutexGuard<'_, State>, item: Item) {
         state.queue.push_back(item);
         state.queued += 1;
         if !self.0.stalled.swap(true, Ordering::SeqCst) {
@@ -281,17 +289,16 @@ impl OutputStream {
         if !state.has_thread {
             let inner = Arc::clone(&self.0);
             let thread = thread::Builder::new().name("output".to_owned()).stack_size(256 << 10);
-            state.has_thread = thread.spawn(move || inner.write_queue()).is_ok();
+            state.has_thread = thread.spawn(move || inner.write_queue(false)).is_ok();
         }
         if state.has_thread {
             self.0.filled.notify_one();
-        } else {
-            // Without a thread there is no other way than to wait here.
-            while let Some(item) = state.queue.pop_front() {
-                let written = self.0.write_item(&item);
-                self.0.finish_item(state, item, written);
-            }
+            return;
         }
+        // Without a thread there is no other way than to wait here.
+        state.has_thread = true;
+        drop(state);
+        self.0.write_queue(true);
     }
 }
 
@@ -319,7 +326,7 @@ impl Inner {
     }
 
     /// Saves bytes that do not fit into memory.
-    fn save(&self, state: &mut State, bytes: &[u8]) -> io::Result<Item> {
+    fn save(&self, state: &mut State, bytes: &[u8]) -> io::Result<(Arc<File>, u64, u64)> {
         let (file, at) = match state.overflow.take() {
             Some(overflow) => overflow,
             None => (Arc::new(create_unnamed_file(&self.overflow_dir)?), 0),
@@ -327,12 +334,13 @@ impl Inner {
         write_all_at(&file, bytes, at)?;
         let end = at + bytes.len() as u64;
         state.overflow = Some((Arc::clone(&file), end));
-        Ok(Item::Range { file, at, end, done: None })
+        Ok((file, at, end))
     }
 
     fn fail(&self, state: &mut State, failure: StreamError) {
         state.failure.get_or_insert(failure);
         state.queue.clear();
+        state.written = state.queued;
         self.failed.store(true, Ordering::SeqCst);
         self.end_stall(state);
     }
@@ -341,6 +349,7 @@ impl Inner {
     fn end_stall(&self, state: &mut State) {
         state.overflow = None;
         state.memory = 0;
+        state.charges.clear();
         self.drained.notify_all();
         if self.stalled.swap(false, Ordering::SeqCst) {
             (self.on_change)(false);
@@ -348,11 +357,12 @@ impl Inner {
     }
 
     /// The thread: writes what is queued, and waits for the reader.
-    fn write_queue(&self) {
+    fn write_queue(&self, until_empty: bool) {
         let mut state = self.lock();
         loop {
             let Some(item) = state.queue.pop_front() else {
-                if state.is_closed {
+                if state.is_closed || until_empty {
+                    state.has_thread = false;
                     return;
                 }
                 state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -368,11 +378,15 @@ impl Inner {
     /// Notes that an item was written, or why not.
     fn finish_item(&self, state: &mut State, item: Item, written: Result<(), StreamError>) {
         match item {
-            Item::Bytes { bytes, charge: None } => state.memory = state.memory.saturating_sub(bytes.len()),
+            Item::Bytes(bytes) => state.memory = state.memory.saturating_sub(bytes.len()),
             Item::Range { done: Some(done), .. } if written.is_ok() => (done.0)(),
-            Item::Bytes { .. } | Item::Range { .. } => (),
+            Item::Chunk(..) | Item::Range { .. } => (),
         }
-        state.written += 1;
+        // It may have failed meanwhile, and then nothing is queued any more.
+        state.written = (state.written + 1).min(state.queued);
+        while state.charges.front().is_some_and(|(item, _)| *item <= state.written) {
+            state.charges.pop_front();
+        }
         match written {
             Err(failure) => self.fail(state, failure),
             Ok(()) if state.queue.is_empty() => self.end_stall(state),
@@ -383,40 +397,46 @@ impl Inner {
     /// Writes an item, and waits for the reader.
     fn write_item(&self, item: &Item) -> Result<(), StreamError> {
         match item {
-            Item::Bytes { bytes, .. } => self.write_bytes(bytes),
+            Item::Bytes(bytes) => self.write_bytes(bytes).map_err(StreamError::Write),
+            Item::Chunk(chunk, at) => self.write_bytes(&chunk[*at..]).map_err(StreamError::Write),
             Item::Range { file, at, end, .. } => self.write_range(file, *at, *end),
         }
     }
 
-    fn write_bytes(&self, bytes: &[u8]) -> Result<(), StreamError> {
-        let piece = if self.is_terminal { TERMINAL_PIECE } else { PIECE };
-        for piece in bytes.chunks(piece) {
-            blocking_io::write_all(&*self.file, piece).map_err(StreamError::Write)?;
-            self.note_written();
+    fn write_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut written = 0;
+        while written < bytes.len() {
+            written += self.write_some(|writer| writer.write(&self.file, &bytes[written..]))?;
         }
         Ok(())
     }
 
+    /// Writes once, as soon as the reader takes something.
+    fn write_some<T>(&self, mut write: impl FnMut(&mut NonblockingWriter) -> io::Result<T>) -> io::Result<T> {
+        let written = blocking_io::write_with(&self.file, || write(&mut self.lock().writer))?;
+        let now = u64::try_from(self.opened_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.written_at.store(now, Ordering::Relaxed);
+        Ok(written)
+    }
+
     fn write_range(&self, from: &File, mut at: u64, end: u64) -> Result<(), StreamError> {
         while at < end && !self.is_terminal {
-            match blocking_io::write_with(&self.file, || {
-                send_file(from, at, (end - at).min(PIECE as u64), &self.file)
-            }) {
-                Ok(sent) if sent > 0 => {
-                    at += sent;
-                    self.note_written();
-                }
+            let send = |writer: &mut NonblockingWriter| {
+                writer.send_file(&self.file, from, at, SEND_MAX.min(end - at))
+            };
+            match self.write_some(send) {
+                Ok(sent) if sent > 0 => at += sent,
                 // As in `send_now`.
                 _ => break,
             }
         }
-        let mut buffer = vec![0; PIECE];
+        let mut buffer = vec![0; READ_SIZE];
         while at < end {
-            let want = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
+            let want = usize::try_from(end - at).unwrap_or(READ_SIZE).min(READ_SIZE);
             match read_at(from, &mut buffer[..want], at) {
                 Ok(0) => return Err(StreamError::Read(missing(end - at))),
                 Ok(read) => {
-                    self.write_bytes(&buffer[..read])?;
+                    self.write_bytes(&buffer[..read]).map_err(StreamError::Write)?;
                     at += read as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
@@ -424,11 +444,6 @@ impl Inner {
             }
         }
         Ok(())
-    }
-
-    fn note_written(&self) {
-        let now = u64::try_from(self.opened_at.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.written_at.store(now, Ordering::Relaxed);
     }
 }
 

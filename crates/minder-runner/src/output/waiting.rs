@@ -33,6 +33,9 @@ pub(super) struct State {
     pub(super) waiting_bytes: u64,
     /// Jobs whose output is in the queues of the streams, oldest first.
     pub(super) unwritten: VecDeque<Unwritten>,
+    /// Running jobs that have output in the queues of the streams, and how much of these has to be written
+    /// for it.
+    pub(super) queued_of: BTreeMap<u64, [u64; 2]>,
     /// For reading files; kept to save allocations.
     pub(super) buffer: Vec<u8>,
     /// Jobs that are skipped in the order of the input, since they do not run in this attempt.

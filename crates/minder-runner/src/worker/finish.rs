@@ -294,11 +294,21 @@ impl RunWorker<'_> {
         if lines.close_open_lines(&mut sink) {
             self.context.pool.wake();
         }
+        // Other lines of this attempt were shown already.
+        if self.context.config.view == OutputView::Lines {
+            let batch = &mut self.batch;
+            running.output.take_rest_of_lines(|stream, bytes| batch.push(stream, bytes));
+        }
         running.output.delete_files();
         if let (Some(splitter), Some(feeder)) = (self.context.queue.splitter(), running.stdin.take()) {
             *task.block() = feeder.rewind(splitter);
         }
-        self.batch.discard();
+        if self.context.config.view == OutputView::Lines && self.batch.has_bytes() {
+            let style = running.output.style.take();
+            self.push_finished(FinishedJob { style, ..FinishedJob::new(task.number) });
+        } else {
+            self.batch.discard();
+        }
     }
 
     /// Records a finished job and writes its output.

@@ -22,7 +22,6 @@ use minder::jobs::Attempt;
 
 use super::held_queue::{HELD_FILES_MAX, HeldFinish};
 use super::state::RunWorker;
-use crate::config::OutputView;
 use crate::input::JobArgs;
 use crate::queue::Task;
 use crate::report::EndCause;
@@ -52,13 +51,10 @@ impl RunWorker<'_> {
 
     /// Returns what has to be written before the event of a job, if that waits for a reader.
     pub(crate) fn unread_output(&self, running: &RunningJob) -> Option<[u64; 2]> {
-        let sequencer = self.context.sequencer;
-        let was_shown = running.output.is_live || self.context.config.view == OutputView::Lines;
-        let waits = was_shown
-            && running.output.written != [0; 2]
-            && !running.is_interrupted
-            && sequencer.is_stalled();
-        waits.then(|| sequencer.queued())
+        if running.is_interrupted {
+            return None;
+        }
+        self.context.sequencer.take_queued(running.number)
     }
 
     /// Holds the event and the output of a job back: for a moment if `may_be_cut_off`, and until its output
@@ -87,7 +83,9 @@ impl RunWorker<'_> {
         let due = now.checked_add(hold).unwrap_or(now);
         self.held.push_back(HeldFinish { due, queued, attempt, task, running, outcome, cause, output });
         while self.context.config.hold_results.is_none() && self.holds_more_than(HELD_MAX, HELD_BYTES_MAX) {
-            self.release_first();
+            // What waits for a reader is little: one job at a time is shown.
+            let Some(oldest) = self.held.iter().position(|held| self.is_written(held)) else { break };
+            self.release_at(oldest);
         }
     }
 
@@ -109,24 +107,24 @@ impl RunWorker<'_> {
             if !self.is_written(first) {
                 self.context.sequencer.stdio.wait_drained();
             }
-            self.release_first();
+            self.release_at(0);
         }
     }
 
-    /// Returns when the oldest held job is due: now, if the run shuts down. `None` if it waits for a reader,
-    /// after which this worker thread is woken.
+    /// Returns when the first held job is due: now, if the run shuts down. Jobs that wait for a reader do not
+    /// count: after that this worker thread is woken.
     pub(crate) fn held_until(&self) -> Option<Instant> {
-        let due = self.held.front().filter(|first| self.is_written(first))?.due;
+        let due = self.held.iter().filter(|held| self.is_written(held)).map(|held| held.due).min()?;
         Some(if self.context.status.is_shutting_down() { due.min(Instant::now()) } else { due })
     }
 
     /// Records the held jobs that are due. When the run shuts down, all of them are due.
     pub(crate) fn release(&mut self) {
         let now = Instant::now();
-        while self.held.front().is_some_and(|held| {
+        while let Some(due) = self.held.iter().position(|held| {
             (held.due <= now || self.context.status.is_shutting_down()) && self.is_written(held)
         }) {
-            self.release_first();
+            self.release_at(due);
         }
     }
 
@@ -134,8 +132,8 @@ impl RunWorker<'_> {
         held.queued.is_none_or(|queued| self.context.sequencer.has_written(queued))
     }
 
-    fn release_first(&mut self) {
-        let Some(first) = self.held.pop_front() else { return };
+    fn release_at(&mut self, at: usize) {
+        let Some(first) = self.held.remove(at) else { return };
         let HeldFinish { attempt, task, mut running, outcome, cause, output, .. } = first;
         self.batch.restore_unfinished(output);
         self.finish_job(attempt, &task, &mut running, &outcome, cause);

@@ -142,7 +142,12 @@ impl RunWorker<'_> {
                 self.running.blocked_lines.insert(attempt.slot);
             }
         } else if running.output.is_live {
-            context.sequencer.show_chunk(stream, chunk, running.output.line_decoration(stream));
+            context.sequencer.show_chunk(
+                running.number,
+                stream,
+                chunk,
+                running.output.line_decoration(stream),
+            );
         } else {
             self.batch.push(stream, &chunk);
         }
@@ -177,7 +182,12 @@ impl RunWorker<'_> {
         if running.output.is_live {
             running.output.tails[stream as usize]
                 .push(&last_bytes(&spilled.file, spilled.start + spilled.len));
-            context.sequencer.show_file(stream, spilled, running.output.line_decoration(stream));
+            context.sequencer.show_file(
+                running.number,
+                stream,
+                spilled,
+                running.output.line_decoration(stream),
+            );
         } else {
             self.batch.push_file(stream, JobFile::from(spilled));
         }
