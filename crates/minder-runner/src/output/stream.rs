@@ -10,9 +10,9 @@
 //! # Locking
 //!
 //! `state` is held for a write that does not wait, and for changes of the queue, never while the thread
-//! waits for the reader. `stalled` changes under the lock and is read without it. It becomes false only after the
-//! last queued byte was written, and only then is `on_change` called: what its callers put off because
-//! the stream was stalled, they do after that call.
+//! waits for the reader. `stalled` changes under the lock and is read without it. It becomes false only
+//! after the last queued byte was written, and only then is `on_change` called: what its callers put off
+//! because the stream was stalled, they do after that call.
 
 use std::collections::VecDeque;
 use std::fs::File;
