@@ -184,7 +184,7 @@ mod tests {
         let config = minder::jobs::SchedulerConfig::new().max_running(3);
         let mut schedule = minder::jobs::Scheduler::new(config);
         for number in 1..=3 {
-            schedule.submit(number, &[], 0);
+            schedule.submit(number, 0);
             let minder::jobs::NextAction::Start(attempt, number) = schedule.next(Instant::now()) else {
                 panic!()
             };

@@ -7,6 +7,7 @@
 //! out with threads of this program: a processor on any thread, a finisher on the caller's.
 
 mod config;
+mod dependencies;
 mod scheduler;
 mod handler;
 mod start_delay;
@@ -15,6 +16,7 @@ mod executor;
 
 pub use self::{
     config::{HaltPolicy, HaltReason, HaltTrigger, QueueOrder, RetryPolicy, SchedulerConfig, Threshold},
+    dependencies::DependencyError,
     executor::{Executor, GraphError, Summary, Task, TaskPanic},
     handler::{ChildControl, JobHandler, JobSource, NextJob, SpawnRequest},
     pool::JobPool,

@@ -270,13 +270,14 @@
 //! use std::time::Instant;
 //!
 //! let mut scheduler = Scheduler::new(SchedulerConfig::new().max_running(2));
-//! let compile = scheduler.submit("compile", &[], 0);
-//! scheduler.submit("test", &[compile], 0); // after the first has succeeded
+//! let compile = scheduler.submit("compile", 0);
+//! scheduler.submit_after("test", &[compile], 0)?; // after the first has succeeded
 //! let now = Instant::now();
 //! let NextAction::Start(attempt, job) = scheduler.next(now) else { panic!() };
 //! assert_eq!((job, scheduler.next(now)), ("compile", NextAction::Empty));
 //! scheduler.finish(attempt, job, JobResult::Success, now);
 //! assert!(matches!(scheduler.next(now), NextAction::Start(_, "test")));
+//! # Ok::<(), minder::jobs::DependencyError>(())
 //! ```
 //!
 //! # Waiting for other things

@@ -221,7 +221,7 @@ pub enum Threshold {
 ///
 /// let halt = HaltPolicy::new(HaltTrigger::Failed, Threshold::Count(1));
 /// let mut scheduler = Scheduler::new(SchedulerConfig::new().halt(Some(halt)));
-/// scheduler.submit("job", &[], 0);
+/// scheduler.submit("job", 0);
 /// let NextAction::Start(attempt, job) = scheduler.next(Instant::now()) else { panic!() };
 /// scheduler.finish(attempt, job, JobResult::Failure, Instant::now());
 /// let HaltReason { on, now, .. } = scheduler.halted_by().expect("the policy took effect");

@@ -681,7 +681,7 @@ impl<H: JobHandler> Worker<'_, H> {
         // Locked until the loop counts as a sleeper.
         let mut state = self.pool.state.lock();
         let until = loop {
-            match state.scheduler.next(Instant::now()) {
+            let due = match state.scheduler.next(Instant::now()) {
                 NextAction::Start(attempt, job) => {
                     if self.handler.admit(attempt, state.scheduler.counts().running - 1) {
                         return Ok((attempt, job));
@@ -693,16 +693,18 @@ impl<H: JobHandler> Worker<'_, H> {
                 NextAction::Full | NextAction::Paused => break None,
                 NextAction::Later(at) => break Some(at),
                 NextAction::Empty if state.source_exhausted => break None,
-                NextAction::Empty => match self.handler.next_job() {
-                    NextJob::Ready(job) => {
-                        state.scheduler.submit(job, &[], 0);
-                    }
-                    NextJob::Pending => break state.scheduler.next_retry(),
-                    NextJob::Exhausted => {
-                        state.source_exhausted = true;
-                        state.scheduler.close();
-                    }
-                },
+                NextAction::Empty => None,
+                NextAction::EmptyUntil(at) => Some(at),
+            };
+            match self.handler.next_job() {
+                NextJob::Ready(job) => {
+                    state.scheduler.submit(job, 0);
+                }
+                NextJob::Pending => break due,
+                NextJob::Exhausted => {
+                    state.source_exhausted = true;
+                    state.scheduler.close();
+                }
             }
         };
         self.register_sleeper();

@@ -1,10 +1,11 @@
 //! The scheduler: a state machine that decides which job may start now. The caller passes the time.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 use std::time::Instant;
 
 use super::config::{HaltReason, HaltTrigger, QueueOrder, SchedulerConfig, Threshold};
+use super::dependencies::{Dependencies, DependencyError, Start};
 use crate::backoff::DELAY_MAX;
 use crate::random::Random;
 
@@ -32,7 +33,7 @@ pub enum JobResult {
 /// use minder::jobs::{Attempt, NextAction, Scheduler, SchedulerConfig};
 ///
 /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
-/// scheduler.submit("job", &[], 0);
+/// scheduler.submit("job", 0);
 /// let NextAction::Start(Attempt { job, attempt, slot, .. }, _) = scheduler.next(std::time::Instant::now())
 /// else {
 ///     panic!("a job waits");
@@ -62,6 +63,9 @@ pub enum NextAction<J> {
     Paused,
     /// No job waits: submit more, or wait for one to finish.
     Empty,
+    /// Only failed jobs wait, for their next attempt, and the first of them until this time: submit more,
+    /// wait for one to finish, or call [`next`](Scheduler::next) again then.
+    EmptyUntil(Instant),
     /// No job starts before this time.
     Later(Instant),
     /// No more jobs will start. Some may still run.
@@ -74,7 +78,7 @@ pub enum NextAction<J> {
 /// use minder::jobs::{JobCounts, Scheduler, SchedulerConfig};
 ///
 /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
-/// scheduler.submit("job", &[], 0);
+/// scheduler.submit("job", 0);
 /// let JobCounts { submitted, succeeded, failed, .. } = scheduler.counts();
 /// assert_eq!((submitted, succeeded + failed), (1, 0));
 /// ```
@@ -103,8 +107,8 @@ pub struct JobCounts {
 ///
 /// let mut scheduler = Scheduler::new(SchedulerConfig::default());
 /// let now = Instant::now();
-/// scheduler.submit("first", &[], 0);
-/// scheduler.submit("second", &[], 0);
+/// scheduler.submit("first", 0);
+/// scheduler.submit("second", 0);
 /// let NextAction::Start(attempt, "first") = scheduler.next(now) else { panic!() };
 /// assert_eq!(scheduler.next(now), NextAction::Full);
 /// scheduler.finish(attempt, "first", JobResult::Success, now);
@@ -120,15 +124,10 @@ pub struct Scheduler<J> {
     by_cost: BinaryHeap<Ranked<J>>,
     /// Failed jobs that wait for their next attempt.
     retries: BinaryHeap<Reverse<DelayedRetry<J>>>,
-    /// Jobs that wait for dependencies, by number.
-    blocked: HashMap<u64, Blocked<J>>,
-    /// For each unfinished job that others depend on: the numbers of those others.
-    waiters: HashMap<u64, Vec<u64>>,
-    /// Whether a finished job that others may depend on succeeded.
-    results: HashMap<u64, bool>,
+    dependencies: Dependencies<Pending<J>>,
+    /// The running attempt of each slot.
+    slots: Vec<Option<Running>>,
     free_slots: BinaryHeap<Reverse<u32>>,
-    /// The highest slot number so far.
-    max_slot: u32,
     counts: JobCounts,
     /// Whether no more jobs will be submitted.
     closed: bool,
@@ -139,8 +138,6 @@ pub struct Scheduler<J> {
     /// Before this time no job starts.
     not_before: Option<Instant>,
     random: Random,
-    /// Running jobs of which `is_last_attempt` said that they will be retried if they fail.
-    retry_promised: HashSet<u64>,
 }
 
 #[derive(Debug)]
@@ -151,11 +148,20 @@ struct Pending<J> {
     job: J,
 }
 
-#[derive(Debug)]
-struct Blocked<J> {
-    pending: Pending<J>,
-    /// How many dependencies have not succeeded yet.
-    dependencies: usize,
+/// A running attempt.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    job: u64,
+    cost: u64,
+    attempt: u32,
+    /// Whether `is_last_attempt` said that the job will be retried if it fails.
+    retry_promised: bool,
+}
+
+impl Running {
+    fn is(&self, attempt: Attempt) -> bool {
+        (self.job, self.attempt) == (attempt.job, attempt.attempt)
+    }
 }
 
 #[derive(Debug)]
@@ -198,11 +204,9 @@ impl<J> Scheduler<J> {
             fifo: VecDeque::new(),
             by_cost: BinaryHeap::new(),
             retries: BinaryHeap::new(),
-            blocked: HashMap::new(),
-            waiters: HashMap::new(),
-            results: HashMap::new(),
+            dependencies: Dependencies::new(),
+            slots: Vec::new(),
             free_slots: BinaryHeap::new(),
-            max_slot: 0,
             counts: JobCounts::default(),
             closed: false,
             halted: false,
@@ -211,57 +215,87 @@ impl<J> Scheduler<J> {
             paused: false,
             not_before: None,
             random,
-            retry_promised: HashSet::new(),
         }
     }
 
-    /// Adds a job that starts when the jobs `after` have succeeded, and returns its number. `cost`
-    /// matters for the orders by cost alone. A job that depends on a failed job is skipped.
-    ///
-    /// Results are remembered only for jobs that finish after the first dependency on them was named.
-    /// Name the jobs that others depend on with [`track`](Self::track), or submit dependents before
-    /// their dependencies finish.
-    pub fn submit(&mut self, job: J, after: &[u64], cost: u64) -> u64 {
-        self.counts.submitted += 1;
-        let number = self.counts.submitted;
-        let pending = Pending { number, attempt: 1, cost, job };
-        if after.iter().any(|dependency| self.results.get(dependency) == Some(&false)) {
-            self.skip(number);
-            return number;
-        }
-        let mut dependencies = 0;
-        for &dependency in after {
-            if dependency < number && self.results.get(&dependency) != Some(&true) {
-                self.waiters.entry(dependency).or_default().push(number);
-                dependencies += 1;
-            }
-        }
-        if dependencies == 0 {
-            self.queue(pending);
-        } else {
-            self.blocked.insert(number, Blocked { pending, dependencies });
-        }
+    /// Adds a job, and returns its number. `cost` matters for the orders by cost alone.
+    pub fn submit(&mut self, job: J, cost: u64) -> u64 {
+        let pending = self.number(job, cost);
+        let number = pending.number;
+        self.queue(pending);
         number
     }
 
-    /// Remembers the result of this job, because later jobs will depend on it.
+    /// Adds a job that starts when the jobs `after` have succeeded, and returns its number. If one of them
+    /// has failed or fails, the job is skipped: it never runs.
+    ///
+    /// # Errors
+    /// One of `after` is not the number of a job that was submitted before, or has finished when no results
+    /// were kept: see [`keep_results`](Self::keep_results). The job was not added, and has no number.
+    ///
+    /// ```
+    /// use minder::jobs::{NextAction, Scheduler, SchedulerConfig};
+    /// use std::time::Instant;
+    ///
+    /// let mut scheduler = Scheduler::new(SchedulerConfig::new().max_running(2));
+    /// let compile = scheduler.submit("compile", 0);
+    /// scheduler.submit_after("link", &[compile], 0)?;
+    /// let now = Instant::now();
+    /// assert!(matches!(scheduler.next(now), NextAction::Start(_, "compile")));
+    /// assert_eq!(scheduler.next(now), NextAction::Empty, "the other job waits for it");
+    /// # Ok::<(), minder::jobs::DependencyError>(())
+    /// ```
+    pub fn submit_after(&mut self, job: J, after: &[u64], cost: u64) -> Result<u64, DependencyError> {
+        self.keep_results();
+        let start = self.dependencies.check(after)?;
+        let pending = self.number(job, cost);
+        let number = pending.number;
+        match start {
+            Start::Now => self.queue(pending),
+            Start::After(missing) => self.dependencies.block(number, pending, after, missing),
+            Start::Never => {
+                self.counts.skipped += 1;
+                self.dependencies.record(number, false);
+            }
+        }
+        Ok(number)
+    }
+
+    /// Keeps the results of all jobs from now on, one byte for each, so that later jobs can depend on those
+    /// that have finished. The first call of [`submit_after`](Self::submit_after) does the same. The results
+    /// of jobs that have finished before are not known.
     ///
     /// ```
     /// use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerConfig};
     /// use std::time::Instant;
     ///
     /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+    /// scheduler.keep_results();
     /// let now = Instant::now();
-    /// let library = scheduler.submit("library", &[], 0);
-    /// scheduler.track(library);
+    /// let library = scheduler.submit("library", 0);
     /// let NextAction::Start(attempt, job) = scheduler.next(now) else { panic!() };
     /// scheduler.finish(attempt, job, JobResult::Success, now);
     /// // Its result is still known.
-    /// scheduler.submit("program", &[library], 0);
+    /// scheduler.submit_after("program", &[library], 0)?;
     /// assert!(matches!(scheduler.next(now), NextAction::Start(_, "program")));
+    /// # Ok::<(), minder::jobs::DependencyError>(())
     /// ```
-    pub fn track(&mut self, number: u64) {
-        self.waiters.entry(number).or_default();
+    pub fn keep_results(&mut self) {
+        if self.dependencies.are_used() {
+            return;
+        }
+        let fifo = self.fifo.iter().map(|pending| pending.number);
+        let by_cost = self.by_cost.iter().map(|ranked| ranked.1.number);
+        let retries = self.retries.iter().map(|Reverse(retry)| retry.1.number);
+        let running = self.slots.iter().flatten().map(|running| running.job);
+        let unfinished = fifo.chain(by_cost).chain(retries).chain(running);
+        self.dependencies.begin(self.counts.submitted, unfinished);
+    }
+
+    fn number(&mut self, job: J, cost: u64) -> Pending<J> {
+        self.counts.submitted += 1;
+        self.dependencies.note_submitted();
+        Pending { number: self.counts.submitted, attempt: 1, cost, job }
     }
 
     /// Notes that no more jobs will be submitted.
@@ -272,7 +306,7 @@ impl<J> Scheduler<J> {
     ///
     /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
     /// let now = Instant::now();
-    /// scheduler.submit("only", &[], 0);
+    /// scheduler.submit("only", 0);
     /// scheduler.close();
     /// let NextAction::Start(attempt, job) = scheduler.next(now) else { panic!() };
     /// assert!(scheduler.is_finished() && !scheduler.is_exhausted(), "it runs");
@@ -291,7 +325,7 @@ impl<J> Scheduler<J> {
     /// use std::time::Instant;
     ///
     /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
-    /// scheduler.submit("job", &[], 0);
+    /// scheduler.submit("job", 0);
     /// scheduler.halt();
     /// assert!(scheduler.is_halted() && scheduler.halted_by().is_none(), "no policy has done it");
     /// assert_eq!(scheduler.next(Instant::now()), NextAction::Finished);
@@ -301,7 +335,7 @@ impl<J> Scheduler<J> {
         self.fifo.clear();
         self.by_cost.clear();
         self.retries.clear();
-        self.blocked.clear();
+        self.dependencies.clear();
     }
 
     /// Returns whether no more jobs will start, after a call of [`halt`](Self::halt) or by the policy.
@@ -338,7 +372,7 @@ impl<J> Scheduler<J> {
     /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
     /// let now = Instant::now();
     /// for job in ["a", "b", "c"] {
-    ///     scheduler.submit(job, &[], 0);
+    ///     scheduler.submit(job, 0);
     /// }
     /// assert!(matches!(scheduler.next(now), NextAction::Start(_, "a")));
     /// assert_eq!(scheduler.next(now), NextAction::Full);
@@ -370,7 +404,7 @@ impl<J> Scheduler<J> {
     /// let retry = RetryPolicy::new().max_attempts(2).backoff(Duration::from_secs(1));
     /// let mut scheduler = Scheduler::new(SchedulerConfig::new().retry(retry));
     /// let now = Instant::now();
-    /// scheduler.submit("job", &[], 0);
+    /// scheduler.submit("job", 0);
     /// let NextAction::Start(first, job) = scheduler.next(now) else { panic!() };
     /// assert!(!scheduler.is_last_attempt(first));
     /// scheduler.finish(first, job, JobResult::Failure, now);
@@ -380,14 +414,11 @@ impl<J> Scheduler<J> {
     /// assert!(second.attempt == 2 && scheduler.is_last_attempt(second));
     /// ```
     pub fn is_last_attempt(&mut self, attempt: Attempt) -> bool {
-        if self.retry_promised.contains(&attempt.job) {
-            return false;
-        }
         let is_last = self.halted || attempt.attempt >= self.config.retry.max_attempts;
-        if !is_last {
-            self.retry_promised.insert(attempt.job);
-        }
-        is_last
+        let slot = self.slots.get_mut(attempt.slot as usize - 1).and_then(Option::as_mut);
+        let Some(running) = slot.filter(|running| running.is(attempt)) else { return is_last };
+        running.retry_promised |= !is_last;
+        !running.retry_promised
     }
 
     /// Returns the present counts.
@@ -415,38 +446,51 @@ impl<J> Scheduler<J> {
             return NextAction::Full;
         }
         if self.paused {
+            let may_start = self.has_waiting() || self.next_retry().is_some_and(|at| at <= now);
             // If no job waits, there may be none left. Asking for one more shows that.
-            return if self.closed || self.has_waiting() { NextAction::Paused } else { NextAction::Empty };
+            return if self.closed || may_start { NextAction::Paused } else { self.empty(now) };
         }
         if let Some(at) = self.not_before.filter(|at| now < *at) {
-            return if self.closed || self.has_waiting() { NextAction::Later(at) } else { NextAction::Empty };
+            return if self.closed || self.has_waiting() { NextAction::Later(at) } else { self.empty(at) };
         }
         let Some(pending) = self.pop_ready(now) else {
-            return match self.retries.peek() {
-                // While jobs may be submitted, a new one starts before this retry is due.
-                Some(Reverse(retry)) if self.closed => NextAction::Later(retry.0),
-                _ => NextAction::Empty,
+            return match self.next_retry() {
+                Some(at) if self.closed => NextAction::Later(at),
+                _ => self.empty(now),
             };
         };
-        NextAction::Start(self.start(pending.number, pending.attempt, now), pending.job)
+        let Pending { number, attempt, cost, job } = pending;
+        NextAction::Start(self.start(number, attempt, cost, now), job)
+    }
+
+    /// Returns what to do while no job waits except for its next attempt, which starts at `earliest` or
+    /// later.
+    fn empty(&self, earliest: Instant) -> NextAction<J> {
+        self.next_retry().map_or(NextAction::Empty, |at| NextAction::EmptyUntil(at.max(earliest)))
     }
 
     /// Submits a job of no cost and starts it, right after [`next`](Self::next) returned
     /// [`NextAction::Empty`]. The scheduler has no delay and is not paused.
     pub(super) fn submit_and_start(&mut self, now: Instant) -> Attempt {
         self.counts.submitted += 1;
-        self.start(self.counts.submitted, 1, now)
+        self.start(self.counts.submitted, 1, 0, now)
     }
 
-    fn start(&mut self, number: u64, attempt: u32, now: Instant) -> Attempt {
-        let slot = self.free_slots.pop().map_or(self.max_slot + 1, |Reverse(slot)| slot);
-        self.max_slot = self.max_slot.max(slot);
+    fn start(&mut self, job: u64, attempt: u32, cost: u64, now: Instant) -> Attempt {
+        let running = Some(Running { job, cost, attempt, retry_promised: false });
+        let slot = if let Some(Reverse(slot)) = self.free_slots.pop() {
+            self.slots[slot as usize - 1] = running;
+            slot
+        } else {
+            self.slots.push(running);
+            self.slots.len() as u32
+        };
         if !self.config.delay.is_zero() {
             self.not_before = now.checked_add(self.config.delay.min(DELAY_MAX));
         }
         self.counts.running += 1;
         self.counts.retried += u64::from(attempt > 1);
-        Attempt { job: number, attempt, slot }
+        Attempt { job, attempt, slot }
     }
 
     /// Returns when the next retry is due, if there is one.
@@ -456,48 +500,65 @@ impl<J> Scheduler<J> {
 
     /// Puts a job back that could not be started now. It is the first in the queue again.
     ///
+    /// # Panics
+    /// As [`finish`](Self::finish).
+    ///
     /// ```
     /// use minder::jobs::{NextAction, Scheduler, SchedulerConfig};
     /// use std::time::Instant;
     ///
     /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
-    /// scheduler.submit("a", &[], 0);
-    /// scheduler.submit("b", &[], 0);
+    /// scheduler.submit("a", 0);
+    /// scheduler.submit("b", 0);
     /// let NextAction::Start(attempt, job) = scheduler.next(Instant::now()) else { panic!() };
     /// scheduler.requeue(attempt, job); // no process is free at present
     /// assert!(matches!(scheduler.next(Instant::now()), NextAction::Start(_, "a")));
     /// ```
     pub fn requeue(&mut self, attempt: Attempt, job: J) {
-        self.free_slot(attempt);
+        let Running { cost, .. } = self.free_slot(attempt);
         self.counts.retried -= u64::from(attempt.attempt > 1);
         // A start that did not happen causes no delay. The delay before it has passed.
         self.not_before = None;
         if !self.halted {
-            self.fifo.push_front(Pending { number: attempt.job, attempt: attempt.attempt, cost: 0, job });
+            self.fifo.push_front(Pending { number: attempt.job, attempt: attempt.attempt, cost, job });
         }
     }
 
     /// Records the result of an attempt. Returns whether the caller has to kill the running jobs.
+    ///
+    /// # Panics
+    /// If the attempt does not run: its result was recorded before, or it was put back, or another
+    /// scheduler started it.
+    #[track_caller]
     pub fn finish(&mut self, attempt: Attempt, job: J, result: JobResult, now: Instant) -> bool {
-        self.free_slot(attempt);
-        let retry_promised = !self.retry_promised.is_empty() && self.retry_promised.remove(&attempt.job);
+        let Some(succeeded) = self.end_attempt(attempt, job, result, now) else { return false };
+        if self.dependencies.are_used() {
+            self.record_result(attempt.job, succeeded);
+        }
+        self.check_halt()
+    }
+
+    /// Ends an attempt. Returns whether its job succeeded, or `None` if the job runs again or is dropped.
+    #[track_caller]
+    fn end_attempt(&mut self, attempt: Attempt, job: J, result: JobResult, now: Instant) -> Option<bool> {
+        let Running { cost, retry_promised, .. } = self.free_slot(attempt);
         if result == JobResult::Requeue {
             if !self.halted {
                 self.counts.retried -= u64::from(attempt.attempt > 1);
-                self.fifo.push_back(Pending { number: attempt.job, attempt: attempt.attempt, cost: 0, job });
+                self.queue_last(Pending { number: attempt.job, attempt: attempt.attempt, cost, job });
             }
-            return false;
+            return None;
         }
         let may_retry = result == JobResult::Failure && attempt.attempt < self.config.retry.max_attempts;
         if may_retry && self.halted && retry_promised {
-            return false;
+            return None;
         }
         if may_retry && !self.halted {
-            let pending = Pending { number: attempt.job, attempt: attempt.attempt + 1, cost: 0, job };
+            let pending = Pending { number: attempt.job, attempt: attempt.attempt + 1, cost, job };
             let delay = self.config.retry.backoff.delay(attempt.attempt, &mut self.random);
             let at = now.checked_add(delay).unwrap_or(now);
             self.retries.push(Reverse(DelayedRetry(at, pending)));
-            return false;
+            return None;
         }
         let succeeded = result == JobResult::Success;
         if succeeded {
@@ -505,13 +566,20 @@ impl<J> Scheduler<J> {
         } else {
             self.counts.failed += 1;
         }
-        self.record_result(attempt.job, succeeded);
-        self.check_halt()
+        Some(succeeded)
     }
 
-    fn free_slot(&mut self, attempt: Attempt) {
+    /// Frees the slot of a running attempt.
+    #[track_caller]
+    fn free_slot(&mut self, attempt: Attempt) -> Running {
+        let slot = self.slots.get_mut(attempt.slot as usize - 1);
+        let Some(running) = slot.and_then(|slot| slot.take_if(|running| running.is(attempt))) else {
+            let Attempt { job, attempt, .. } = attempt;
+            panic!("attempt {attempt} of job {job} does not run: its result was recorded, or it was put back")
+        };
         self.counts.running -= 1;
         self.free_slots.push(Reverse(attempt.slot));
+        running
     }
 
     /// Halts if the policy asks for it now. Returns whether the caller has to kill the running jobs.
@@ -551,9 +619,8 @@ impl<J> Scheduler<J> {
 
     /// Returns whether no job waits, for its turn, for a retry or for a job that runs.
     fn is_idle(&self) -> bool {
-        !self.has_waiting()
-            && self.retries.is_empty()
-            && (self.blocked.is_empty() || self.counts.running == 0)
+        // A job that waits for others depends on one that waits or runs.
+        !self.has_waiting() && self.retries.is_empty() && !self.dependencies.has_blocked()
     }
 
     fn queue(&mut self, pending: Pending<J>) {
@@ -565,6 +632,14 @@ impl<J> Scheduler<J> {
         }
     }
 
+    /// Queues a job behind those that wait now.
+    fn queue_last(&mut self, pending: Pending<J>) {
+        match self.config.order {
+            QueueOrder::Fifo => self.fifo.push_back(pending),
+            _ => self.by_cost.push(Ranked(0, pending)),
+        }
+    }
+
     fn pop_ready(&mut self, now: Instant) -> Option<Pending<J>> {
         if self.retries.peek().is_some_and(|Reverse(retry)| retry.0 <= now) {
             return self.retries.pop().map(|Reverse(retry)| retry.1);
@@ -573,48 +648,10 @@ impl<J> Scheduler<J> {
     }
 
     /// Releases the jobs that wait for this job, or skips them and the jobs that wait for those.
-    ///
-    /// This is a loop with a work list, because a recursion could overflow the stack: the caller
-    /// chooses the length of a chain of jobs.
     fn record_result(&mut self, number: u64, succeeded: bool) {
-        if self.waiters.is_empty() {
-            return;
-        }
-        let mut finished = vec![(number, succeeded)];
-        while let Some((number, succeeded)) = finished.pop() {
-            let Some(waiters) = self.waiters.remove(&number) else { continue };
-            self.results.insert(number, succeeded);
-            for waiter in waiters {
-                if succeeded {
-                    self.unblock(waiter);
-                } else if self.blocked.remove(&waiter).is_some() {
-                    self.count_skipped(waiter);
-                    finished.push((waiter, false));
-                }
-            }
-        }
-    }
-
-    /// Removes one dependency of a job. After the last one the job is queued.
-    fn unblock(&mut self, waiter: u64) {
-        let Some(blocked) = self.blocked.get_mut(&waiter) else { return };
-        blocked.dependencies -= 1;
-        if blocked.dependencies == 0
-            && let Some(blocked) = self.blocked.remove(&waiter)
-        {
-            self.queue(blocked.pending);
-        }
-    }
-
-    fn skip(&mut self, number: u64) {
-        self.count_skipped(number);
-        self.record_result(number, false);
-    }
-
-    /// Counts a skipped job, and remembers its result for jobs that depend on it.
-    fn count_skipped(&mut self, number: u64) {
-        self.counts.skipped += 1;
-        self.waiters.entry(number).or_default();
+        let (ready, skipped) = self.dependencies.record(number, succeeded);
+        ready.into_iter().for_each(|pending| self.queue(pending));
+        self.counts.skipped += skipped;
     }
 }
 

@@ -86,9 +86,9 @@ struct State<T> {
 }
 
 impl<T> State<T> {
-    fn submit(&mut self, task: T, after: &[u64], cost: u64) -> u64 {
+    fn submit(&mut self, task: T, cost: u64) -> u64 {
         let index = self.waiting.insert(task);
-        self.scheduler.submit(index, after, cost)
+        self.scheduler.submit(index, cost)
     }
 }
 
@@ -193,10 +193,16 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         }
     }
 
-    /// Adds a task that starts after the tasks with these numbers. Returns its number.
+    /// Adds a task that starts after the tasks with these numbers, which were returned before. Returns its
+    /// number.
     pub(super) fn submit(&self, task: T, after: &[u64]) -> u64 {
         let cost = self.panic.catch(|| task.cost()).unwrap_or(0);
-        self.state.lock().submit(task, after, cost)
+        let mut state = self.state.lock();
+        if after.is_empty() {
+            return state.submit(task, cost);
+        }
+        let index = state.waiting.insert(task);
+        state.scheduler.submit_after(index, after, cost).expect("the numbers are those of tasks")
     }
 
     /// Adds all tasks of `source`, up to its panic.
@@ -223,7 +229,7 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         drop(source);
         let mut state = self.state.lock();
         if let Some(task) = first {
-            state.submit(task, &[], 0);
+            state.submit(task, 0);
             self.has_scheduled.store(true, Ordering::Relaxed);
         }
         let is_useful = source_has_more || state.scheduler.has_waiting();
@@ -301,7 +307,7 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         drop(source);
         if self.is_stopped.load(Ordering::Relaxed) {
             // It was stopped while the source was asked, so the task comes back.
-            self.state.lock().submit(task, &[], 0);
+            self.state.lock().submit(task, 0);
             return None;
         }
         let extra_thread =
@@ -335,16 +341,15 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
                     self.has_scheduled.store(false, Ordering::Relaxed);
                     return None;
                 }
-                NextAction::Empty if state.is_open && !state.is_pulling => {
+                NextAction::Empty | NextAction::EmptyUntil(_) if state.is_open && !state.is_pulling => {
                     state = self.pull_scheduled(state);
                     continue;
                 }
-                NextAction::Later(at) => at.saturating_duration_since(Instant::now()).min(IDLE_WAIT_MAX),
-                // Another thread asks the source, and a retry may be due earlier.
-                NextAction::Empty => state.scheduler.next_retry().map_or(IDLE_WAIT_MAX, |at| {
+                // While another thread asks the source, a retry may be due.
+                NextAction::Later(at) | NextAction::EmptyUntil(at) => {
                     at.saturating_duration_since(Instant::now()).min(IDLE_WAIT_MAX)
-                }),
-                NextAction::Full | NextAction::Paused => IDLE_WAIT_MAX,
+                }
+                NextAction::Empty | NextAction::Full | NextAction::Paused => IDLE_WAIT_MAX,
             };
             state.idle += 1;
             state = self.changed.wait_timeout(state, wait);
@@ -367,7 +372,7 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
             self.close(&mut state);
             return state;
         };
-        state.submit(task, &[], 0);
+        state.submit(task, 0);
         if state.idle > 0 {
             // One of them asks the source next.
             self.changed.notify_one();

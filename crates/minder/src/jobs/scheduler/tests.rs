@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use super::super::config::{HaltPolicy, RetryPolicy};
 use super::*;
 
+mod model;
+
 fn config(change: impl FnOnce(&mut SchedulerConfig)) -> SchedulerConfig {
     let mut config = SchedulerConfig::default();
     change(&mut config);
@@ -24,7 +26,7 @@ fn start<J: std::fmt::Debug>(scheduler: &mut Scheduler<J>, now: Instant) -> (Att
 fn next_gives_the_lowest_free_slot() {
     let mut scheduler = Scheduler::new(config(|config| config.max_running = 3));
     let now = Instant::now();
-    (0..5).for_each(|job| _ = scheduler.submit(job, &[], 0));
+    (0..5).for_each(|job| _ = scheduler.submit(job, 0));
     let started: Vec<_> = (0..3).map(|_| start(&mut scheduler, now)).collect();
     assert_eq!(started.iter().map(|(attempt, _)| attempt.slot).collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!(scheduler.next(now), NextAction::Full);
@@ -37,7 +39,7 @@ fn failed_job_is_retried_after_a_growing_delay() {
     let retry = RetryPolicy::new().max_attempts(3).backoff(Duration::from_secs(1));
     let mut scheduler = Scheduler::new(config(|config| config.retry = retry));
     let mut now = Instant::now();
-    scheduler.submit('x', &[], 0);
+    scheduler.submit('x', 0);
     scheduler.close();
     for (attempt, delay) in [(1, 1), (2, 2)] {
         let (started, job) = start(&mut scheduler, now);
@@ -59,7 +61,7 @@ fn cost_decides_in_the_orders_by_cost() {
     {
         let mut scheduler = Scheduler::new(config(|config| (config.order, config.max_running) = (order, 9)));
         for (job, cost) in [('a', 5), ('b', 1), ('c', 9)] {
-            scheduler.submit(job, &[], cost);
+            scheduler.submit(job, cost);
         }
         let got: String = (0..3).map(|_| start(&mut scheduler, Instant::now()).1).collect();
         assert_eq!(got, expected, "{order:?}");
@@ -70,9 +72,9 @@ fn cost_decides_in_the_orders_by_cost() {
 fn dependents_wait_and_are_skipped_after_a_failure() {
     let mut scheduler = Scheduler::new(config(|config| config.max_running = 9));
     let now = Instant::now();
-    let first = scheduler.submit("first", &[], 0);
-    let second = scheduler.submit("second", &[first], 0);
-    scheduler.submit("third", &[second], 0);
+    let first = scheduler.submit("first", 0);
+    let second = scheduler.submit_after("second", &[first], 0).expect("the first was submitted");
+    scheduler.submit_after("third", &[second], 0).expect("the second was submitted");
     scheduler.close();
     let (attempt, job) = start(&mut scheduler, now);
     assert_eq!(scheduler.next(now), NextAction::Empty);
@@ -88,13 +90,107 @@ fn dependents_wait_and_are_skipped_after_a_failure() {
 }
 
 #[test]
+fn invalid_dependency_is_an_error_that_names_it() {
+    let mut scheduler = Scheduler::new(SchedulerConfig::default());
+    let now = Instant::now();
+    let refuse = |scheduler: &mut Scheduler<char>, after: &[u64]| {
+        let error = scheduler.submit_after('x', after, 0).expect_err("refused");
+        assert_eq!(scheduler.counts().skipped, 0);
+        error.to_string()
+    };
+    scheduler.submit('a', 0);
+    let (attempt, job) = start(&mut scheduler, now);
+    scheduler.finish(attempt, job, JobResult::Success, now);
+    scheduler.submit('b', 0);
+    assert_eq!(
+        refuse(&mut scheduler, &[2, 0]),
+        "cannot run job 3 after job 0: the first job has the number 1"
+    );
+    assert_eq!(refuse(&mut scheduler, &[3]), "cannot run job 3 after job 3: they are the same");
+    assert_eq!(
+        refuse(&mut scheduler, &[u64::MAX, 2]).rsplit(": ").next(),
+        Some("job 18446744073709551615 is not submitted yet")
+    );
+    let forgotten = "cannot run job 3 after job 1: job 1 finished when no results were kept \
+                     (call `keep_results` before it finishes)";
+    assert_eq!(refuse(&mut scheduler, &[1]), forgotten);
+    // From the first dependency on, results are kept. Nothing that was refused was added.
+    let (attempt, job) = start(&mut scheduler, now);
+    scheduler.finish(attempt, job, JobResult::Success, now);
+    assert_eq!(scheduler.submit_after('c', &[2], 0), Ok(3));
+    scheduler.close();
+    assert_eq!(start(&mut scheduler, now).1, 'c');
+    assert_eq!(scheduler.next(now), NextAction::Finished);
+}
+
+#[test]
+fn job_that_depends_on_a_failed_one_is_skipped_however_late() {
+    let mut scheduler = Scheduler::new(SchedulerConfig::default());
+    let now = Instant::now();
+    scheduler.keep_results();
+    scheduler.submit('a', 0);
+    let (attempt, job) = start(&mut scheduler, now);
+    scheduler.finish(attempt, job, JobResult::Failure, now);
+    assert_eq!(scheduler.submit_after('b', &[1], 0), Ok(2));
+    assert_eq!(scheduler.submit_after('c', &[2], 0), Ok(3));
+    scheduler.close();
+    assert_eq!((scheduler.next(now), scheduler.counts().skipped), (NextAction::Finished, 2));
+}
+
+#[test]
+#[should_panic(expected = "attempt 1 of job 1 does not run: its result was recorded, or it was put back")]
+fn attempt_is_finished_once() {
+    let mut scheduler = Scheduler::new(config(|config| config.max_running = 2));
+    let now = Instant::now();
+    (0..2).for_each(|job| _ = scheduler.submit(job, 0));
+    let (attempt, job) = start(&mut scheduler, now);
+    start(&mut scheduler, now);
+    scheduler.finish(attempt, job, JobResult::Success, now);
+    scheduler.finish(attempt, job, JobResult::Success, now);
+}
+
+#[test]
+fn next_names_the_time_of_a_retry_while_no_other_job_waits() {
+    let retry = RetryPolicy::new().max_attempts(2).backoff(Duration::from_secs(1));
+    let mut scheduler = Scheduler::new(config(|config| config.retry = retry));
+    let now = Instant::now();
+    let due = now + Duration::from_secs(1);
+    scheduler.submit('a', 0);
+    let (attempt, job) = start(&mut scheduler, now);
+    scheduler.finish(attempt, job, JobResult::Failure, now);
+    assert_eq!(scheduler.next(now), NextAction::EmptyUntil(due));
+    scheduler.set_paused(true);
+    assert_eq!(scheduler.next(now), NextAction::EmptyUntil(due));
+    assert_eq!(scheduler.next(due), NextAction::Paused);
+    scheduler.set_paused(false);
+    assert_eq!(start(&mut scheduler, due).1, 'a');
+}
+
+#[test]
+fn requeued_job_runs_after_those_that_wait_in_every_order() {
+    for order in [QueueOrder::Fifo, QueueOrder::ShortestFirst, QueueOrder::LongestFirst, QueueOrder::Random] {
+        let mut scheduler = Scheduler::new(config(|config| config.order = order));
+        let now = Instant::now();
+        (0..3).for_each(|job| _ = scheduler.submit(job, 5));
+        let (attempt, requeued) = start(&mut scheduler, now);
+        scheduler.finish(attempt, requeued, JobResult::Requeue, now);
+        for _ in 0..2 {
+            let (attempt, job) = start(&mut scheduler, now);
+            assert_ne!(job, requeued, "{order:?}");
+            scheduler.finish(attempt, job, JobResult::Success, now);
+        }
+        assert_eq!(start(&mut scheduler, now).1, requeued);
+    }
+}
+
+#[test]
 fn long_chain_of_dependents_is_skipped() {
     const LENGTH: u64 = 200_000;
     let mut scheduler = Scheduler::new(SchedulerConfig::default());
     let now = Instant::now();
-    let mut before = scheduler.submit((), &[], 0);
+    let mut before = scheduler.submit((), 0);
     for _ in 1..LENGTH {
-        before = scheduler.submit((), &[before], 0);
+        before = scheduler.submit_after((), &[before], 0).expect("it was submitted");
     }
     scheduler.close();
     let (first, ()) = start(&mut scheduler, now);
@@ -109,7 +205,7 @@ fn halt_stops_further_starts() {
     let halt = HaltPolicy { on: HaltTrigger::Failed, at: Threshold::Count(1), now: true };
     let mut scheduler = Scheduler::new(config(|config| (config.halt, config.max_running) = (Some(halt), 2)));
     let now = Instant::now();
-    (0..9).for_each(|job| _ = scheduler.submit(job, &[], 0));
+    (0..9).for_each(|job| _ = scheduler.submit(job, 0));
     let (first_attempt, first_job) = start(&mut scheduler, now);
     let (second_attempt, second_job) = start(&mut scheduler, now);
     assert!(!scheduler.finish(first_attempt, first_job, JobResult::Success, now));
@@ -128,7 +224,7 @@ fn halts_at(on: HaltTrigger, at: Threshold, total: Option<u64>, results: &str) -
     let mut scheduler = Scheduler::new(config(|config| config.halt = Some(halt)));
     let now = Instant::now();
     scheduler.set_total(total);
-    (0..=results.len()).for_each(|job| _ = scheduler.submit(job, &[], 0));
+    (0..=results.len()).for_each(|job| _ = scheduler.submit(job, 0));
     for (index, result) in results.chars().enumerate() {
         let (attempt, job) = start(&mut scheduler, now);
         let outcome = if result == 'f' { JobResult::Failure } else { JobResult::Success };
@@ -166,7 +262,7 @@ fn starts_are_separated_by_the_delay() {
     let delay = Duration::from_secs(2);
     let mut scheduler = Scheduler::new(config(|config| (config.delay, config.max_running) = (delay, 9)));
     let now = Instant::now();
-    (0..2).for_each(|job| _ = scheduler.submit(job, &[], 0));
+    (0..2).for_each(|job| _ = scheduler.submit(job, 0));
     let first = start(&mut scheduler, now);
     assert_eq!(scheduler.next(now), NextAction::Later(now + delay));
     let second = start(&mut scheduler, now + delay);
@@ -183,7 +279,7 @@ fn longest_delay_separates_starts() {
     let mut scheduler =
         Scheduler::new(config(|config| (config.delay, config.max_running) = (Duration::MAX, 9)));
     let now = Instant::now();
-    (0..2).for_each(|job| _ = scheduler.submit(job, &[], 0));
+    (0..2).for_each(|job| _ = scheduler.submit(job, 0));
     start(&mut scheduler, now);
     assert!(matches!(scheduler.next(now), NextAction::Later(at) if at > now));
 }
@@ -199,7 +295,7 @@ fn delays_depend_on_jitter_and_seed() {
         let now = Instant::now();
         let mut delays = Vec::new();
         for job in 0..50 {
-            scheduler.submit(job, &[], 0);
+            scheduler.submit(job, 0);
             let (attempt, job) = start(&mut scheduler, now);
             scheduler.finish(attempt, job, JobResult::Failure, now);
             let at = scheduler.retries.drain().next().expect("take the retry").0.0;
@@ -224,7 +320,7 @@ fn paused_scheduler_starts_no_job_and_still_finishes() {
     let now = Instant::now();
     scheduler.set_paused(true);
     assert_eq!(scheduler.next(now), NextAction::Empty, "the caller finds out whether there is a job");
-    scheduler.submit('a', &[], 0);
+    scheduler.submit('a', 0);
     assert_eq!(scheduler.next(now), NextAction::Paused);
     scheduler.set_paused(false);
     let (attempt, job) = start(&mut scheduler, now);
@@ -240,7 +336,7 @@ fn is_last_attempt_stays_valid_after_a_halt() {
     let retry = RetryPolicy { max_attempts: 2, ..RetryPolicy::default() };
     let mut scheduler = Scheduler::new(config(|config| (config.retry, config.max_running) = (retry, 9)));
     let now = Instant::now();
-    (0..2).for_each(|job| _ = scheduler.submit(job, &[], 0));
+    (0..2).for_each(|job| _ = scheduler.submit(job, 0));
     let (first_attempt, first_job) = start(&mut scheduler, now);
     let (second_attempt, second_job) = start(&mut scheduler, now);
     assert!(!scheduler.is_last_attempt(first_attempt));
@@ -269,8 +365,9 @@ proptest! {
         }));
         let now = Instant::now();
         for job in 1..=jobs {
-            let on: Vec<u64> = after.iter().filter(|(_, to)| *to == job).map(|(from, _)| *from).collect();
-            scheduler.submit(job, &on, 0);
+            let on = after.iter().filter(|(from, to)| *to == job && from < to);
+            let on: Vec<u64> = on.map(|(from, _)| *from).collect();
+            scheduler.submit_after(job, &on, 0).expect("they were submitted");
         }
         scheduler.close();
         let mut running: Vec<(Attempt, u64)> = Vec::new();
