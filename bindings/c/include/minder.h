@@ -1176,8 +1176,8 @@ typedef int32_t (*minder_processor)(void *user, void *object);
 
 /**
  * Finishes an object, on the thread of the caller, with what its processor returned. Returns 0 to
- * continue; with another number no further object starts, and those that run are finished, too. No
- * exception and no longjmp(3) may leave it.
+ * continue; with another number no further object starts, and the finisher is not called again, even for
+ * objects that were processed before or still run. No exception and no longjmp(3) may leave it.
  */
 typedef int32_t (*minder_finisher)(void *user, void *object, int32_t result);
 

@@ -664,7 +664,8 @@ using execute_summary = minder_execute_summary;
  *
  * The processor is called with each object, on any thread, for at most `degree` objects at once. The finisher
  * is called with each object and its outcome, as soon as the processor has ended, for one object at a time, on the
- * thread of the caller. It needs no locks. If it returns a bool, false starts no further object.
+ * thread of the caller. It needs no locks. If it returns a bool, false starts no further object, and the finisher
+ * is not called again.
  *
  * The outcome has a copy of what a processor returns by reference. An exception of a processor is an outcome. An
  * exception of the finisher starts no further object, and leaves DoForAllObjects() when the running ones have
@@ -769,7 +770,6 @@ private:
         static std::int32_t finish(void *user, void *object, std::int32_t) noexcept {
             auto &self = *static_cast<one_run *>(user);
             auto &one = *static_cast<slot *>(object);
-            if (self.thrown) return 1; // it was already running
             try {
                 using wish = std::decay_t<std::invoke_result_t<Finisher &, Object &, outcome<Result>>>;
                 auto result = std::move(*one.result);

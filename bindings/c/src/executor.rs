@@ -82,8 +82,8 @@ unsafe impl Growing for minder_execute_summary {}
 pub type minder_processor = Option<unsafe extern "C" fn(user: *mut c_void, object: *mut c_void) -> i32>;
 
 /// Finishes an object, on the thread of the caller, with what its processor returned. Returns 0 to
-/// continue; with another number no further object starts, and those that run are finished, too. No
-/// exception and no longjmp(3) may leave it.
+/// continue; with another number no further object starts, and the finisher is not called again, even for
+/// objects that were processed before or still run. No exception and no longjmp(3) may leave it.
 pub type minder_finisher =
     Option<unsafe extern "C" fn(user: *mut c_void, object: *mut c_void, result: i32) -> i32>;
 

@@ -66,6 +66,18 @@ static void finisher_stops_by_its_result() {
         objects, [](int &object) { return object; },
         [&](int &, minder::outcome<int>) { return ++finished < 7; });
     CHECK(finished == 7 && summary.not_run == 93 && summary.threads == 0);
+
+    // On threads, many more have been processed when it answers.
+    objects.resize(1000);
+    finished = 0;
+    std::atomic<int> processed = 0;
+    minder::ConcurrentExecution(4).DoForAllObjects(
+        objects, [&](int &) { processed++; },
+        [&](int &, minder::outcome<void>) {
+            while (finished == 0 && processed < 100) std::this_thread::yield();
+            return ++finished < 7;
+        });
+    CHECK(finished == 7);
 }
 
 static void costs_set_the_order() {

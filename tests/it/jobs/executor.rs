@@ -271,9 +271,11 @@ fn finisher_stops_a_run_whose_iterator_waits_for_an_item() {
         }
         drop(sender);
         let processor = |_: &mut Opener| _ = both.wait();
+        let mut finished = 0;
         let summary = Executor::new(3).run(items, processor, |item, _| {
             drop(item);
-            ControlFlow::Break(())
+            finished += 1;
+            if finished == 2 { ControlFlow::Break(()) } else { CONTINUE }
         });
         (summary.counts.succeeded, summary.is_stopped)
     });
@@ -350,7 +352,8 @@ fn share_of_finished_items_halts_a_run_whose_items_are_known() {
     let config = SchedulerConfig::new().order(QueueOrder::ShortestFirst).halt(Some(halt));
     let summary = Executor::with_config(config.clone()).run(0..10, |_| (), |_, _| CONTINUE);
     assert_eq!((summary.counts.succeeded, summary.not_run.len()), (5, 5));
-    let summary = Executor::with_config(config).run_graph(0..10, [(0, 9)], |_| (), |_, _| CONTINUE);
+    let summary =
+        Executor::with_config(config).run_graph(0..10, [(0, 9)], |_| Ok::<_, ()>(()), |_, _| CONTINUE);
     assert_eq!(summary.expect("no cycle").counts.succeeded, 5);
 }
 
@@ -396,8 +399,40 @@ fn finisher_stops_the_rest_and_the_iterator_keeps_it() {
     // A thread may have read an item while the finisher returned.
     let not_run = summary.not_run.len();
     assert!(summary.is_stopped && not_run <= 2);
-    assert_eq!(summary.counts.succeeded, finished, "what ran was finished, too");
-    assert_eq!(items.len() as u64 + finished + not_run as u64, 100_000);
+    assert_eq!(finished, 5, "the finisher is not called again");
+    let not_finished = summary.not_finished.len() as u64;
+    assert_eq!(summary.counts.succeeded, finished + not_finished);
+    assert_eq!(items.len() as u64 + finished + not_finished + not_run as u64, 100_000);
+}
+
+#[test]
+fn nothing_is_called_after_the_finisher_has_stopped_the_run() {
+    let both = Barrier::new(2);
+    let starts = AtomicUsize::new(0);
+    let mut finished = Vec::new();
+    let processor = |number: &mut u32| {
+        starts.fetch_add(1, Ordering::SeqCst);
+        if *number < 2 {
+            both.wait();
+        }
+    };
+    let summary = Executor::new(2).run_graph(
+        0..6_u32,
+        [(0, 2), (1, 2), (0, 3), (1, 3), (0, 4), (1, 5)],
+        |number| {
+            processor(number);
+            Ok::<_, ()>(())
+        },
+        |number, _| {
+            finished.push(number);
+            ControlFlow::Break(())
+        },
+    );
+    let mut summary = summary.expect("no cycle");
+    summary.not_run.sort_unstable();
+    // Both were processed at the same time. The second result came back to a run that was stopped.
+    assert_eq!((finished.len(), starts.into_inner()), (1, 2));
+    assert_eq!((summary.not_finished, summary.not_run), (vec![1 - finished[0]], vec![2, 3, 4, 5]));
 }
 
 #[test]
@@ -560,19 +595,78 @@ fn dependents_start_after_their_dependencies_on_all_threads() {
     // 0 is the dependency of 1 and 2, which meet: two threads have to take them at the same time.
     let meeting = Barrier::new(2);
     let is_done = AtomicBool::new(false);
-    let processor = |item: &mut u32| match item {
-        0 => is_done.store(true, Ordering::SeqCst),
-        _ => {
-            assert!(is_done.load(Ordering::SeqCst), "item {item} started too early");
+    let processor = |item: &mut u32| {
+        if *item > 0 {
+            assert!(is_done.load(Ordering::SeqCst), "item {item} started before the first was finished");
             meeting.wait();
         }
+        Ok::<_, ()>(())
     };
     let edges = [(0, 1), (0, 2)];
-    let summary = Executor::new(2).run_graph(0..3, edges, processor, |_, result| {
-        result.expect("no panic");
+    let summary = Executor::new(2).run_graph(0..3, edges, processor, |item, result| {
+        result.expect("no panic").expect("it succeeds");
+        if item == 0 {
+            is_done.store(true, Ordering::SeqCst);
+        }
         CONTINUE
     });
     assert_eq!(summary.expect("no cycle").counts.succeeded, 3);
+}
+
+/// While the finisher runs, the other thread has taken the last item that depends on nothing.
+#[test]
+fn dependents_start_on_a_new_thread_if_all_are_busy() {
+    let is_taken = AtomicBool::new(false);
+    let is_started = AtomicBool::new(false);
+    let deadline = patience();
+    let wait_for = |flag: &AtomicBool| {
+        while !flag.load(Ordering::SeqCst) && Instant::now() < deadline {
+            thread::yield_now();
+        }
+        assert!(flag.load(Ordering::SeqCst), "in time");
+    };
+    let processor = |item: &mut u32| {
+        match *item {
+            1 => {
+                is_taken.store(true, Ordering::SeqCst);
+                wait_for(&is_started);
+            }
+            2 => is_started.store(true, Ordering::SeqCst),
+            _ => (),
+        }
+        Ok::<_, ()>(())
+    };
+    let summary = Executor::new(2).run_graph(0..3, [(0, 2)], processor, |item, result| {
+        result.expect("no panic").expect("it succeeds");
+        if item == 0 {
+            wait_for(&is_taken);
+        }
+        CONTINUE
+    });
+    assert_eq!(summary.expect("no cycle").counts.succeeded, 3);
+}
+
+#[test]
+fn dependents_of_an_error_come_back() {
+    let attempts = AtomicUsize::new(0);
+    let processor = |item: &mut u32| {
+        if *item > 0 {
+            return Ok(());
+        }
+        attempts.fetch_add(1, Ordering::SeqCst);
+        Err("broken")
+    };
+    let mut errors = Vec::new();
+    let retry = RetryPolicy::new().max_attempts(3);
+    let executor = Executor::with_config(SchedulerConfig::new().max_running(2).retry(retry));
+    let summary = executor.run_graph(0..4, [(0, 2), (2, 3), (1, 3)], processor, |item, result| {
+        errors.extend(result.expect("no panic").err().map(|error| (item, error)));
+        CONTINUE
+    });
+    let mut summary = summary.expect("no cycle");
+    summary.not_run.sort_unstable();
+    assert_eq!((summary.not_run, errors, attempts.into_inner()), (vec![2, 3], vec![(0, "broken")], 3));
+    assert_eq!((summary.counts.succeeded, summary.counts.failed, summary.counts.skipped), (1, 1, 2));
 }
 
 #[test]
@@ -581,6 +675,7 @@ fn dependents_of_a_failed_item_come_back() {
         if *item == 0 {
             resume_unwind(Box::new(()));
         }
+        Ok::<_, ()>(())
     };
     let edges = [(0, 2), (2, 3), (1, 3)];
     let summary = Executor::new(2).run_graph(0..4, edges, processor, |_, _| CONTINUE).expect("no cycle");
@@ -598,7 +693,7 @@ fn long_chain_of_dependencies_runs() {
     let summary = Executor::new(2).run_graph(
         0..LEN,
         edges,
-        |_| (),
+        |_| Ok::<_, ()>(()),
         |item, _| {
             assert_eq!(item, next);
             next += 1;
@@ -611,7 +706,7 @@ fn long_chain_of_dependencies_runs() {
 #[test]
 fn nothing_starts_if_an_edge_is_wrong() {
     let starts = AtomicUsize::new(0);
-    let start = |_: &mut u32| _ = starts.fetch_add(1, Ordering::SeqCst);
+    let start = |_: &mut u32| Ok::<_, ()>(_ = starts.fetch_add(1, Ordering::SeqCst));
     for edges in [vec![(0, 1), (1, 2), (2, 0)], vec![(0, 3)], vec![(7, 0)]] {
         let edge = edges[edges.len() - 1];
         let error = Executor::new(2).run_graph(0..3, edges, start, |_, _| CONTINUE).expect_err("refused");

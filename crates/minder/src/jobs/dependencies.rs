@@ -141,7 +141,8 @@ impl<P> Dependencies<P> {
         self.blocked.insert(number, Blocked { pending, missing });
     }
 
-    /// Records a result. Returns the jobs that may start now, and how many never will.
+    /// Records a result, if it is the first of its job. Returns the jobs that may start now, and how many
+    /// never will.
     ///
     /// This is a loop with a work list, because a recursion could overflow the stack: the caller
     /// chooses the length of a chain of jobs.
@@ -150,7 +151,11 @@ impl<P> Dependencies<P> {
         let Some(states) = &mut self.states else { return (ready, skipped) };
         let mut finished = vec![number];
         while let Some(number) = finished.pop() {
-            states[number as usize - 1] = if succeeded { JobState::Succeeded } else { JobState::Failed };
+            let state = &mut states[number as usize - 1];
+            if *state != JobState::Unfinished {
+                continue;
+            }
+            *state = if succeeded { JobState::Succeeded } else { JobState::Failed };
             for waiter in self.waiters.remove(&number).unwrap_or_default() {
                 if !succeeded {
                     if self.blocked.remove(&waiter).is_some() {

@@ -21,7 +21,7 @@ use std::thread::{self, Scope};
 use self::graph::Graph;
 use self::pace::ResultPace;
 use self::queue::{ExtraThread, Finished, Next, TaskQueue, Worker};
-use self::task::Item;
+use self::task::{Fallible, Item, Numbered};
 use super::config::{QueueOrder, SchedulerConfig};
 
 pub use self::{graph::GraphError, panic::TaskPanic, summary::Summary, task::Task};
@@ -145,12 +145,15 @@ impl Executor {
     /// Processes all items, and returns when each is finished. The order is the one of
     /// [`SchedulerConfig::order`]; all costs are equal.
     ///
-    /// After the finisher has returned [`ControlFlow::Break`] no item starts. The items that run are
-    /// finished, too. [`Summary::not_run`] has those that were read and not run.
+    /// After the finisher has returned [`ControlFlow::Break`] no item starts, and the finisher is not called
+    /// again. [`Summary::not_run`] has the items that were read and not run, and
+    /// [`Summary::not_finished`] those that were processed until then, or ran.
+    ///
+    /// An item fails if its processor panics. With [`run_tasks`](Self::run_tasks), it decides that itself.
     ///
     /// The iterator is called by one thread at a time. It may block until the finisher provides the next
     /// item: results are finished, and items are retried, meanwhile. The run ends after that call has
-    /// returned. Its size hint decides only how many threads are started: a wrong one loses no item.
+    /// returned: after a stop it must not wait for an item that comes back to be dropped. Its size hint decides only how many threads are started: a wrong one loses no item.
     ///
     /// # Panics
     /// If the finisher or [`IntoIterator::into_iter`] panics; the running items end before. A panic of
@@ -227,17 +230,21 @@ impl Executor {
     {
         let tasks = tasks.into_iter();
         if self.config.order == QueueOrder::Fifo {
-            return self.drive(TaskQueue::new(&self.config, Some(tasks), self.fault_threads), finisher);
+            let queue = TaskQueue::new(&self.config, Some(tasks), self.fault_threads);
+            return self.drive(queue, |_| None, finisher);
         }
         let queue = TaskQueue::<I::IntoIter, T>::new(&self.config, None, self.fault_threads);
         queue.submit_all(tasks);
         queue.set_total();
-        self.drive(queue, finisher)
+        self.drive(queue, |_| None, finisher)
     }
 
     /// Processes items that depend on each other. `edges` has pairs of indexes of `items`: the second item
-    /// starts after the first has succeeded. The items that depend on one that failed are not run, and
-    /// are returned in [`Summary::not_run`].
+    /// starts after the first has succeeded, and the finisher has returned [`ControlFlow::Continue`] for it.
+    ///
+    /// An item fails if its processor returns `Err` or panics. After `Err`, it is processed again if the
+    /// retry policy allows it. The items that depend on one that failed are not run, and are returned in
+    /// [`Summary::not_run`].
     ///
     /// Of the items that may start, the order of the configuration decides.
     ///
@@ -251,29 +258,32 @@ impl Executor {
     /// use minder::jobs::Executor;
     /// use std::ops::ControlFlow;
     ///
-    /// let steps = ["compile a", "compile b", "link"];
+    /// let compile = |step: &mut &str| if *step == "compile b" { Err("syntax error") } else { Ok(()) };
     /// let mut done = Vec::new();
     /// let finisher = |step, _| {
     ///     done.push(step);
     ///     ControlFlow::Continue(())
     /// };
-    /// // The third step starts after the first and the second.
-    /// Executor::new(2).run_graph(steps, [(0, 2), (1, 2)], |_| (), finisher)?;
-    /// assert_eq!(done[2], "link");
+    /// // The third step starts after the first, and the fourth after the second.
+    /// let steps = ["compile a", "compile b", "link a", "link b"];
+    /// let summary = Executor::new(2).run_graph(steps, [(0, 2), (1, 3)], compile, finisher)?;
+    /// assert!(done.contains(&"link a"));
+    /// assert_eq!(summary.not_run, ["link b"]);
     /// # Ok::<(), minder::jobs::GraphError>(())
     /// ```
-    pub fn run_graph<T, R>(
+    pub fn run_graph<T, R, E>(
         &self,
         items: impl IntoIterator<Item = T>,
         edges: impl IntoIterator<Item = (usize, usize)>,
-        processor: impl Fn(&mut T) -> R + Sync,
-        mut finisher: impl FnMut(T, Result<R, TaskPanic>) -> ControlFlow<()>,
+        processor: impl Fn(&mut T) -> Result<R, E> + Sync,
+        mut finisher: impl FnMut(T, Result<Result<R, E>, TaskPanic>) -> ControlFlow<()>,
     ) -> Result<Summary<T>, GraphError>
     where
         T: Send,
         R: Send,
+        E: Send,
     {
-        let items = items.into_iter().map(|value| Item { value, processor: &processor, cost: &|_: &T| 0 });
+        let items = items.into_iter().map(|value| Fallible { value, processor: &processor });
         let summary = self.run_task_graph(items, edges, |item, result| finisher(item.value, result))?;
         Ok(summary.map(|item| item.value))
     }
@@ -311,24 +321,35 @@ impl Executor {
         &self,
         tasks: impl IntoIterator<Item = T>,
         edges: impl IntoIterator<Item = (usize, usize)>,
-        finisher: impl FnMut(T, Result<T::Output, TaskPanic>) -> ControlFlow<()>,
+        mut finisher: impl FnMut(T, Result<T::Output, TaskPanic>) -> ControlFlow<()>,
     ) -> Result<Summary<T>, GraphError> {
         let mut tasks: Vec<Option<T>> = tasks.into_iter().map(Some).collect();
         let graph = Graph::new(tasks.len(), edges)?;
-        let queue = TaskQueue::<std::iter::Empty<T>, T>::new(&self.config, None, self.fault_threads);
+        type NoSource<T> = std::iter::Empty<Numbered<T>>;
+        let mut queue = TaskQueue::<NoSource<T>, _>::new(&self.config, None, self.fault_threads);
+        queue.hold_dependents();
         let mut numbers = vec![0; tasks.len()];
-        for index in graph.order {
+        for (place, index) in graph.order.into_iter().enumerate() {
             let after: Vec<u64> = graph.before[index].iter().map(|&before| numbers[before]).collect();
-            numbers[index] = tasks[index].take().map_or(0, |task| queue.submit(task, &after));
+            // The queue numbers the tasks from 1.
+            let number = place as u64 + 1;
+            numbers[index] = number;
+            if let Some(task) = tasks[index].take() {
+                queue.submit(Numbered { task, number }, &after);
+            }
         }
         queue.set_total();
-        Ok(self.drive(queue, finisher))
+        let number = |task: &Numbered<T>| Some(task.number);
+        let summary = self.drive(queue, number, |task, result| finisher(task.task, result));
+        Ok(summary.map(|task| task.task))
     }
 
-    /// Runs the tasks of a queue, and returns what came of them.
+    /// Runs the tasks of a queue, and returns what came of them. Tasks may depend on those for which
+    /// `number` returns their number.
     fn drive<I, T>(
         &self,
         queue: TaskQueue<I, T>,
+        number: impl Fn(&T) -> Option<u64>,
         mut finisher: impl FnMut(T, Result<T::Output, TaskPanic>) -> ControlFlow<()>,
     ) -> Summary<T>
     where
@@ -336,25 +357,37 @@ impl Executor {
         T: Task<Output: Send> + Send,
     {
         let mut first_panic = None;
+        let mut is_stopped = false;
+        let mut not_finished = Vec::new();
         let mut finish = |(task, result): Finished<T>| {
             if let (Err(panic), None) = (&result, &first_panic) {
                 first_panic = Some(panic.clone());
             }
-            if finisher(task, result).is_break() {
-                queue.stop();
+            if is_stopped {
+                not_finished.push(task);
+                queue.discard(result);
+                return ExtraThread::No;
             }
+            let number = number(&task);
+            if finisher(task, result).is_break() {
+                is_stopped = true;
+                queue.stop();
+                return ExtraThread::No;
+            }
+            number.map_or(ExtraThread::No, |number| queue.release(number))
         };
         if self.is_serial || !run_on_threads(&queue, &mut finish) {
             run_on_caller(&queue, &mut finish);
         }
         let mut summary = queue.into_summary();
         summary.first_panic = first_panic.or(summary.first_panic);
+        summary.not_finished = not_finished;
         summary
     }
 }
 
 /// Runs the tasks on threads. Returns whether it did: if not, no thread could be started.
-fn run_on_threads<I, T>(queue: &TaskQueue<I, T>, mut finish: impl FnMut(Finished<T>)) -> bool
+fn run_on_threads<I, T>(queue: &TaskQueue<I, T>, mut finish: impl FnMut(Finished<T>) -> ExtraThread) -> bool
 where
     I: Iterator<Item = T> + Send,
     T: Task<Output: Send> + Send,
@@ -371,7 +404,11 @@ where
         let mut pace = ResultPace::new();
         while queue.results.receive(&mut batch, pace.is_fast()) {
             pace.note(batch.len());
-            batch.drain(..).for_each(&mut finish);
+            for finished in batch.drain(..) {
+                if finish(finished) == ExtraThread::Start {
+                    start_thread(scope, queue);
+                }
+            }
         }
         true
     })
@@ -380,7 +417,7 @@ where
 /// Runs the tasks on the caller's thread.
 fn run_on_caller<I: Iterator<Item = T>, T: Task>(
     queue: &TaskQueue<I, T>,
-    mut finish: impl FnMut(Finished<T>),
+    mut finish: impl FnMut(Finished<T>) -> ExtraThread,
 ) {
     queue.add_caller();
     let mut batch = VecDeque::new();
@@ -388,7 +425,8 @@ fn run_on_caller<I: Iterator<Item = T>, T: Task>(
     while let Next::Process(start, task, _) = queue.next(&mut worker) {
         queue.process(&mut worker, start, task);
         queue.results.take(&mut batch);
-        batch.drain(..).for_each(&mut finish);
+        // The caller is the only thread there is.
+        batch.drain(..).for_each(|finished| _ = finish(finished));
     }
 }
 

@@ -538,6 +538,19 @@ impl<J> Scheduler<J> {
         self.check_halt()
     }
 
+    /// Records a success as [`finish`](Self::finish) does, except that the jobs that depend on it start
+    /// after [`release`](Self::release).
+    pub(super) fn finish_held(&mut self, attempt: Attempt, job: J, now: Instant) {
+        self.end_attempt(attempt, job, JobResult::Success, now);
+        self.check_halt();
+    }
+
+    /// Lets the jobs start that depend on this job, if its success was recorded by
+    /// [`finish_held`](Self::finish_held).
+    pub(super) fn release(&mut self, number: u64) {
+        self.record_result(number, true);
+    }
+
     /// Ends an attempt. Returns whether its job succeeded, or `None` if the job runs again or is dropped.
     #[track_caller]
     fn end_attempt(&mut self, attempt: Attempt, job: J, result: JobResult, now: Instant) -> Option<bool> {
@@ -619,7 +632,7 @@ impl<J> Scheduler<J> {
 
     /// Returns whether no job waits, for its turn, for a retry or for a job that runs.
     fn is_idle(&self) -> bool {
-        // A job that waits for others depends on one that waits or runs.
+        // A job that waits for others depends on one that waits or runs, or that was not released.
         !self.has_waiting() && self.retries.is_empty() && !self.dependencies.has_blocked()
     }
 

@@ -79,6 +79,8 @@ struct Item<'a> {
 enum Step {
     Started(usize),
     Ended(usize),
+    /// The finisher was called and has returned this.
+    Finished(usize, ControlFlow<()>),
 }
 
 impl Task for Item<'_> {
@@ -113,6 +115,7 @@ enum End {
     Succeeded,
     Failed,
     Panicked,
+    NotFinished,
     NotRun,
     NotRead,
 }
@@ -146,7 +149,10 @@ fn check(run: &Run) -> Result<(), TestCaseError> {
             twice = Some(item.index);
         }
         finished += 1;
-        if run.stop_after.is_some_and(|count| finished >= count) { ControlFlow::Break(()) } else { CONTINUE }
+        let is_last = run.stop_after.is_some_and(|count| finished >= count);
+        let answer = if is_last { ControlFlow::Break(()) } else { CONTINUE };
+        log.lock().expect("no panic with the lock").push(Step::Finished(item.index, answer));
+        answer
     };
     let summary = match &run.edges {
         Some(edges) => executor.run_task_graph(items, edges.iter().copied(), finisher).expect("no cycle"),
@@ -155,6 +161,9 @@ fn check(run: &Run) -> Result<(), TestCaseError> {
     prop_assert_eq!(twice, None, "finished twice");
     for item in &summary.not_run {
         prop_assert!(ends.insert(item.index, (End::NotRun, item.attempts)).is_none(), "both");
+    }
+    for item in &summary.not_finished {
+        prop_assert!(ends.insert(item.index, (End::NotFinished, item.attempts)).is_none(), "both");
     }
     let may_stop = run.stop_after.is_some() || run.halt_after.is_some();
     for (index, plan) in run.plans.iter().enumerate() {
@@ -165,6 +174,7 @@ fn check(run: &Run) -> Result<(), TestCaseError> {
             End::Succeeded => prop_assert!(!plan.panics && will_succeed && attempts == plan.failures + 1),
             // A failure is final earlier if the run is stopped.
             End::Failed => prop_assert!(!plan.panics && (attempts == run.attempts || may_stop)),
+            End::NotFinished => prop_assert!(run.stop_after.is_some() && attempts > 0),
             End::NotRun => prop_assert!(may_stop || run.edges.is_some()),
             End::NotRead => {
                 prop_assert!(may_stop && run.order == QueueOrder::Fifo && run.edges.is_none());
@@ -174,15 +184,20 @@ fn check(run: &Run) -> Result<(), TestCaseError> {
     check_log(run, degree, &log.into_inner().expect("no panic with the lock"), may_stop)
 }
 
-/// Checks the order of starts: dependencies, and the costs where one item runs at a time.
+/// Checks the order of starts: dependencies, the costs where one item runs at a time, and the stop.
 fn check_log(run: &Run, degree: usize, log: &[Step], may_stop: bool) -> Result<(), TestCaseError> {
     let last = |step| log.iter().rposition(|other| *other == step);
     let first = |step| log.iter().position(|other| *other == step);
     for (before, after) in run.edges.iter().flatten() {
         if let Some(started) = first(Step::Started(*after)) {
-            prop_assert!(last(Step::Ended(*before)).is_some_and(|ended| ended < started));
+            prop_assert!(last(Step::Finished(*before, CONTINUE)).is_some_and(|finished| finished < started));
+            prop_assert!(run.plans[*before].failures < run.attempts && !run.plans[*before].panics);
         }
     }
+    let calls = log.iter().filter(|step| matches!(step, Step::Finished(..)));
+    prop_assert!(
+        calls.rev().skip(1).all(|step| matches!(step, Step::Finished(_, ControlFlow::Continue(()))))
+    );
     let never_retries = run.plans.iter().all(|plan| plan.failures == 0 || plan.panics) || run.attempts == 1;
     if degree == 1 && run.edges.is_none() && never_retries && !may_stop {
         let mut expected: Vec<_> = (0..run.plans.len()).collect();
@@ -196,7 +211,7 @@ fn check_log(run: &Run, degree: usize, log: &[Step], may_stop: bool) -> Result<(
             .iter()
             .filter_map(|step| match step {
                 Step::Started(index) => Some(*index),
-                Step::Ended(_) => None,
+                _ => None,
             })
             .collect();
         prop_assert_eq!(started, expected);

@@ -57,6 +57,8 @@ pub(super) struct TaskQueue<I, T: Task> {
     may_grow: AtomicBool,
     /// Whether a decision depends on the time: there are delays.
     is_timed: bool,
+    /// Whether the dependents of a task start only after [`release`](Self::release).
+    is_graph: bool,
     started: Instant,
 }
 
@@ -189,6 +191,7 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
             has_scheduled: AtomicBool::new(false),
             may_grow: AtomicBool::new(true),
             is_timed,
+            is_graph: false,
             started: Instant::now(),
         }
     }
@@ -203,6 +206,20 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         }
         let index = state.waiting.insert(task);
         state.scheduler.submit_after(index, after, cost).expect("the numbers are those of tasks")
+    }
+
+    /// Starts the dependents of a task only after [`release`](Self::release).
+    pub(super) fn hold_dependents(&mut self) {
+        self.is_graph = true;
+    }
+
+    /// Lets the dependents of a task start: it was finished. Returns whether the caller has to start a thread
+    /// for them.
+    pub(super) fn release(&self, number: u64) -> ExtraThread {
+        let mut state = self.state.lock();
+        state.scheduler.release(number);
+        self.wake_idle(&state);
+        self.extra_thread(&mut state, false)
     }
 
     /// Adds all tasks of `source`, up to its panic.
@@ -436,6 +453,17 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         }));
         let (output, result) = match processed {
             Ok((output, JobResult::Success)) => {
+                if let Start::Scheduled(attempt) = start
+                    && self.is_graph
+                {
+                    // 1. The scheduler knows the success. 2. The finisher gets it. 3. It is released.
+                    let mut state = self.state.lock();
+                    state.scheduler.finish_held(attempt, 0, self.now());
+                    self.wake_idle(&state);
+                    drop(state);
+                    self.results.send((task, Ok(output)));
+                    return;
+                }
                 self.results.send((task, Ok(output)));
                 match start {
                     Start::Scheduled(attempt) => worker.succeeded = Some(attempt),
@@ -462,12 +490,17 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
             self.has_scheduled.store(true, Ordering::Relaxed);
             self.finish(&mut state, attempt, index, result);
             drop(state);
-            let _ = self.panic.catch(|| drop(output));
+            self.discard(output);
         } else {
             self.finish(&mut state, attempt, 0, result);
             drop(state);
             self.results.send((task, output));
         }
+    }
+
+    /// Drops an output. A panic of that is kept for the summary.
+    pub(super) fn discard(&self, output: Result<T::Output, TaskPanic>) {
+        let _ = self.panic.catch(|| drop(output));
     }
 
     fn finish(&self, state: &mut State<T>, attempt: Attempt, index: usize, result: JobResult) {
@@ -504,6 +537,7 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         Summary {
             counts,
             not_run: state.waiting.places.into_iter().flatten().collect(),
+            not_finished: Vec::new(),
             is_stopped,
             halted_by: state.scheduler.halted_by(),
             threads: state.threads_started,
@@ -598,7 +632,13 @@ mod model {
         let mut delivered = Vec::new();
         let mut batch = VecDeque::new();
         while queue.results.receive(&mut batch, false) {
-            delivered.extend(batch.drain(..).map(|(_, output)| output.expect("no panic")));
+            for (_, output) in batch.drain(..) {
+                let number = output.expect("no panic");
+                delivered.push(number);
+                if queue.is_graph && queue.release(number as u64 + 1) == ExtraThread::Start {
+                    start(&queue);
+                }
+            }
             if delivered.len() >= stop_after {
                 queue.stop();
             }
@@ -642,7 +682,8 @@ mod model {
     #[test]
     fn dependent_starts_after_its_dependency_on_an_idle_thread() {
         model(|| {
-            let queue = Queue::new(&config(), None, None);
+            let mut queue = Queue::new(&config(), None, None);
+            queue.hold_dependents();
             let mut first = 0;
             for (index, task) in tasks(&[0, 0, 0]).into_iter().enumerate() {
                 let after = [first];

@@ -5,7 +5,7 @@ use super::super::scheduler::JobCounts;
 use super::panic::TaskPanic;
 
 /// What came of a run. Every item that was read from the iterator was finished, or is in
-/// [`not_run`](Self::not_run).
+/// [`not_run`](Self::not_run) or [`not_finished`](Self::not_finished).
 ///
 /// That includes each item that the iterator returned before it panicked: the panic ends the iterator, and
 /// the items after it are not read. A panic of a cost ends nothing: its item costs 0, and the items after
@@ -20,16 +20,19 @@ use super::panic::TaskPanic;
 /// });
 /// let Summary { counts, is_stopped, threads, .. } = &summary;
 /// assert_eq!((counts.submitted, counts.succeeded, *is_stopped, *threads), (3, 3, true, 0));
-/// assert!(summary.not_run.is_empty() && summary.halted_by.is_none());
+/// assert!(summary.not_run.is_empty() && summary.not_finished.is_empty() && summary.halted_by.is_none());
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Summary<T> {
     /// How many items were read, succeeded, and failed. An item whose processor panicked failed.
     pub counts: JobCounts,
-    /// The items that were read and not finished: because the finisher stopped the run, the halt policy
-    /// took effect, or an item that they depend on failed.
+    /// The items that were read and not run to the end: because the finisher stopped the run, the halt
+    /// policy took effect, or an item that they depend on failed.
     pub not_run: Vec<T>,
+    /// The items that were processed while, or before, the finisher stopped the run, and that it was not
+    /// called for. Their outputs were dropped. They count as succeeded or failed.
+    pub not_finished: Vec<T>,
     /// Whether the finisher stopped the run.
     pub is_stopped: bool,
     /// The policy that stopped further starts, if one did.
@@ -39,8 +42,8 @@ pub struct Summary<T> {
     /// Whether a thread was to be started and could not be: fewer than the degree shared the items.
     pub lacks_threads: bool,
     /// The first panic of a processor in the order of completion. If none has panicked: the first panic of
-    /// the iterator, of [`Task::cost`](super::Task::cost), or of an output that was dropped for a retry. The
-    /// items after a panic of the iterator are not known.
+    /// the iterator, of [`Task::cost`](super::Task::cost), or of an output that was dropped. The items after
+    /// a panic of the iterator are not known.
     pub first_panic: Option<TaskPanic>,
 }
 
@@ -65,10 +68,11 @@ impl<T> Summary<T> {
         }
     }
 
-    pub(super) fn map<U>(self, item: impl FnMut(T) -> U) -> Summary<U> {
+    pub(super) fn map<U>(self, mut item: impl FnMut(T) -> U) -> Summary<U> {
         Summary {
             counts: self.counts,
-            not_run: self.not_run.into_iter().map(item).collect(),
+            not_run: self.not_run.into_iter().map(&mut item).collect(),
+            not_finished: self.not_finished.into_iter().map(item).collect(),
             is_stopped: self.is_stopped,
             halted_by: self.halted_by,
             threads: self.threads,

@@ -86,6 +86,49 @@ impl<T: Task + ?Sized> Task for Box<T> {
     }
 }
 
+/// A task of a graph, and its number.
+#[derive(Debug)]
+pub(super) struct Numbered<T> {
+    pub(super) task: T,
+    /// 0 before it was submitted.
+    pub(super) number: u64,
+}
+
+impl<T: Task> Task for Numbered<T> {
+    type Output = T::Output;
+
+    fn process(&mut self) -> T::Output {
+        self.task.process()
+    }
+
+    fn cost(&self) -> u64 {
+        self.task.cost()
+    }
+
+    fn result(&self, output: &T::Output) -> JobResult {
+        self.task.result(output)
+    }
+}
+
+/// An item of a graph, and the closure that processes all items.
+#[derive(Debug)]
+pub(super) struct Fallible<'p, T, P> {
+    pub(super) value: T,
+    pub(super) processor: &'p P,
+}
+
+impl<T, R, E, P: Fn(&mut T) -> Result<R, E>> Task for Fallible<'_, T, P> {
+    type Output = Result<R, E>;
+
+    fn process(&mut self) -> Result<R, E> {
+        (self.processor)(&mut self.value)
+    }
+
+    fn result(&self, output: &Result<R, E>) -> JobResult {
+        if output.is_ok() { JobResult::Success } else { JobResult::Failure }
+    }
+}
+
 /// An item and the closures that process all items and return their costs.
 #[derive(Debug)]
 pub(super) struct Item<'p, T, P, C> {
