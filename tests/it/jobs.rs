@@ -2,13 +2,16 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use minder::jobs::{
-    Attempt, ChildControl, JobHandler, JobPool, JobResult, JobSource, NextJob, SchedulerConfig, SpawnRequest,
+    Attempt, ChildControl, JobHandler, JobPool, JobResult, JobSource, NextJob, QueueOrder, SchedulerConfig,
+    SpawnRequest,
 };
-use minder::{ChildId, ChildSet, ChildSetConfig, Command, Error, Event, Outcome, Stdio, Termination};
+use minder::{
+    ChildId, ChildSet, ChildSetConfig, Command, Error, ErrorKind, Event, Outcome, Stdio, Termination,
+};
 
 use crate::support::{patience, patterned, quiet_child, test_child};
 
@@ -274,6 +277,94 @@ fn children_that_the_set_has_before_take_slots_and_are_waited_for() {
     assert_eq!((test.counts(), test.pool.counts().succeeded), ((20, 20), 20));
     let log = test.log.lock().expect("lock log");
     assert!(log.text.len() == 20 && log.text.values().all(|text| *text == patterned(1000)));
+}
+
+#[test]
+fn set_with_children_is_refused_and_they_keep_running() {
+    let test = PoolTest::new(max_running(4), (0..3).map(|_| test_child("exit 0")));
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let id = set.spawn(&quiet_child(LONG), minder::SpawnOptions::new()).expect("spawn test child");
+    let mut handler = TestHandler { test: &test, index: 0, written: HashMap::new() };
+    let error = test.pool.run_worker(&mut set, 0, 1, &mut handler).expect_err("refused");
+    let expected = "failed to run jobs on the set: it has children already; pass a set without children";
+    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::InvalidInput, expected));
+    assert!(!test.pool.is_cancelled() && set.pid(id).is_ok());
+    // The same loop may run with another set.
+    set.kill_all(Termination::IMMEDIATE).expect("kill child");
+    set.wait_all(Some(patience() - Instant::now()), drop).expect("wait for child");
+    test.pool.run_worker(&mut set, 0, 1, &mut handler).expect("run worker");
+    assert_eq!(test.counts(), (3, 3));
+}
+
+#[test]
+fn second_run_of_a_pool_is_an_error() {
+    let test = PoolTest::new(max_running(2), (0..4).map(|_| test_child("exit 0")));
+    test.run(|_| ());
+    test.queue.lock().expect("lock queue").push_back(test_child("exit 0"));
+    let handler = |index| TestHandler { test: &test, index, written: HashMap::new() };
+    let error = test.pool.run(WORKERS, &ChildSetConfig::default(), handler).map(drop).expect_err("refused");
+    let expected = "failed to run the jobs of the pool: a pool runs once; make another one";
+    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::InvalidInput, expected));
+    assert_eq!((test.counts(), test.pool.is_cancelled()), ((4, 4), false));
+}
+
+/// A source of costs, which answers `Pending` between them.
+struct Costs {
+    left: VecDeque<u64>,
+    is_pending: bool,
+    wake: Box<dyn Fn() + Send>,
+    started: Vec<u64>,
+}
+
+impl JobSource for Costs {
+    type Job = u64;
+
+    fn next_job(&mut self) -> NextJob<u64> {
+        self.is_pending = !self.is_pending;
+        if self.is_pending {
+            (self.wake)();
+            return NextJob::Pending;
+        }
+        self.left.pop_front().map_or(NextJob::Exhausted, NextJob::Ready)
+    }
+
+    fn cost(&self, job: &u64) -> u64 {
+        *job
+    }
+}
+
+impl JobHandler for Costs {
+    fn prepare(&mut self, _: Attempt, job: &u64) -> Result<SpawnRequest, JobResult> {
+        self.started.push(*job);
+        Err(JobResult::Success)
+    }
+    fn finished(&mut self, _: Attempt, _: &u64, _: Outcome) -> JobResult {
+        JobResult::Success
+    }
+    fn spawn_failed(&mut self, _: Attempt, _: &u64, _: Error) -> JobResult {
+        JobResult::PermanentFailure
+    }
+}
+
+#[test]
+fn jobs_start_in_the_order_of_the_configuration() {
+    let costs = [4, 1, 6, 3, 5, 2];
+    let started = |order, seed| {
+        let config = SchedulerConfig::new().order(order).seed(seed);
+        let pool = Arc::new(JobPool::new(config, Duration::from_secs(600)));
+        let woken = Arc::clone(&pool);
+        let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+        let (left, wake) = (costs.into(), Box::new(move || woken.wake()));
+        let mut handler = Costs { left, is_pending: false, wake, started: Vec::new() };
+        pool.run_worker(&mut set, 0, 1, &mut handler).expect("run worker");
+        handler.started
+    };
+    assert_eq!(started(QueueOrder::Fifo, 0), costs);
+    assert_eq!(started(QueueOrder::ShortestFirst, 0), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(started(QueueOrder::LongestFirst, 0), [6, 5, 4, 3, 2, 1]);
+    let random = started(QueueOrder::Random, 7);
+    assert_eq!(random, started(QueueOrder::Random, 7));
+    assert!((0..9).any(|seed| started(QueueOrder::Random, seed) != random) && random != costs);
 }
 
 #[test]

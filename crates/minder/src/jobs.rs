@@ -11,6 +11,7 @@ mod dependencies;
 mod scheduler;
 mod handler;
 mod start_delay;
+mod pool_state;
 mod pool;
 mod executor;
 

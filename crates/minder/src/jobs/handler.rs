@@ -70,7 +70,7 @@ impl SpawnRequest {
 
 /// Supplies the jobs of one worker loop, and admits them.
 ///
-/// Both methods are called with the scheduler locked: they must not block, and must call no method of
+/// The methods are called with the scheduler locked: they must not block, and must call no method of
 /// the pool except [`JobPool::wake`].
 ///
 /// [`JobPool::wake`]: super::JobPool::wake
@@ -88,11 +88,15 @@ impl SpawnRequest {
 ///         self.0.next().map_or(NextJob::Exhausted, NextJob::Ready)
 ///     }
 ///
+///     fn cost(&self, file: &&'static str) -> u64 {
+///         std::fs::metadata(file).map_or(0, |file| file.len())
+///     }
 ///     fn admit(&mut self, _attempt: Attempt, running: u64) -> bool {
 ///         running < 2 // the disk serves no more
 ///     }
 /// }
 /// let mut copies = Copies(vec!["a"].into_iter());
+/// assert_eq!(copies.cost(&"/no such file"), 0);
 /// assert!(matches!(copies.next_job(), NextJob::Ready("a")));
 /// assert!(matches!(copies.next_job(), NextJob::Exhausted));
 /// ```
@@ -102,6 +106,12 @@ pub trait JobSource {
 
     /// Returns the next job.
     fn next_job(&mut self) -> NextJob<Self::Job>;
+
+    /// Returns the cost of a job, in any unit, for the orders by cost. Called once, right after
+    /// [`next_job`](Self::next_job) has returned the job. Default: 0.
+    fn cost(&self, _job: &Self::Job) -> u64 {
+        0
+    }
 
     /// Returns whether a job may start now, while `running` others run. Called just before each start.
     ///

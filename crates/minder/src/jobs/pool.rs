@@ -19,7 +19,8 @@ use minder_os::sync::{Condvar, Mutex};
 
 use super::config::{HaltReason, SchedulerConfig};
 use super::handler::{ChildControl, JobHandler, NextJob};
-use super::scheduler::{Attempt, JobCounts, JobResult, NextAction, Scheduler};
+use super::pool_state::{PoolState, WorkerCounts};
+use super::scheduler::{Attempt, JobCounts, JobResult, NextAction};
 use super::start_delay::{Idle, PendingStart, Shortage};
 use crate::{ChildId, ChildSet, ChildSetConfig, Error, ErrorKind, Event, NextEvent, Operation, Result};
 use crate::{Termination, Waker};
@@ -29,6 +30,11 @@ const CANCEL: u8 = 1;
 const KILL: u8 = 2;
 
 /// A pool of worker loops that share one scheduler.
+///
+/// It runs the jobs of one source, once. In the order
+/// [`Fifo`](super::QueueOrder::Fifo), a job is taken from the source when it can start. The other orders need
+/// to know all jobs: they start the first one when the source is exhausted. Jobs of a pool do not depend on
+/// each other; those of a [`Scheduler`](super::Scheduler) and of an [`Executor`](super::Executor) may.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -76,7 +82,7 @@ const KILL: u8 = 2;
 /// # Ok::<(), minder::Error>(())
 /// ```
 pub struct JobPool<J> {
-    state: Mutex<State<J>>,
+    state: Mutex<PoolState<J>>,
     /// The wakers of the loops' sets.
     wakers: Mutex<Vec<Waker>>,
     /// 0, [`CANCEL`] or [`KILL`]. Only increases.
@@ -96,29 +102,6 @@ pub struct JobPool<J> {
     sleepers: AtomicUsize,
 }
 
-struct State<J> {
-    scheduler: Scheduler<J>,
-    source_exhausted: bool,
-    /// By [`JobPool::set_paused`].
-    paused: bool,
-    /// By [`JobPool::suspend`].
-    suspended: bool,
-}
-
-impl<J> State<J> {
-    fn update_pause(&mut self) {
-        self.scheduler.set_paused(self.paused || self.suspended);
-    }
-}
-
-/// How many loops there are.
-#[derive(Debug, Default)]
-struct WorkerCounts {
-    running: usize,
-    /// How many of them carried out the last request to suspend or resume.
-    acknowledged: usize,
-}
-
 impl<J> fmt::Debug for JobPool<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JobPool").field("requested", &self.requested).finish_non_exhaustive()
@@ -129,14 +112,8 @@ impl<J: Send> JobPool<J> {
     /// Creates a pool. `grace` is the time between asking a job to exit and killing it.
     pub fn new(config: SchedulerConfig, grace: Duration) -> Self {
         let max_running = AtomicUsize::new(config.max_running.max(1));
-        let state = State {
-            scheduler: Scheduler::new(config),
-            source_exhausted: false,
-            paused: false,
-            suspended: false,
-        };
         Self {
-            state: Mutex::new(state),
+            state: Mutex::new(PoolState::new(config)),
             wakers: Mutex::default(),
             requested: AtomicU8::new(0),
             suspend_epoch: AtomicU64::new(0),
@@ -365,6 +342,7 @@ impl<J: Send> JobPool<J> {
     /// indexes. One thread keeps about one processor busy with starting children.
     ///
     /// # Errors
+    /// - `InvalidInput`: the pool has run before. Make another one: this one is at the end of its source.
     /// - As [`run_worker`](Self::run_worker) and [`ChildSet::new`]. All jobs are killed then.
     /// - `Exhausted`: a thread cannot be started.
     ///
@@ -413,13 +391,12 @@ impl<J: Send> JobPool<J> {
     ///
     /// Call it once for each of `workers` loops, on different threads, each with its own set and its
     /// own `index` from 0. Each loop runs at most its share of the jobs that may run at once, as
-    /// [`set_max_running`](Self::set_max_running) sets it. A loop with a share of zero sleeps. Children that
-    /// the set has before take slots; their events are dropped.
+    /// [`set_max_running`](Self::set_max_running) sets it. A loop with a share of zero sleeps.
     ///
     /// ```
-    /// # use minder::jobs::{Attempt, ChildControl, JobHandler, JobPool, JobResult, JobSource, NextJob};
+    /// # use minder::jobs::{Attempt, JobHandler, JobPool, JobResult, JobSource, NextJob};
     /// # use minder::jobs::{SchedulerConfig, SpawnRequest};
-    /// # use minder::{Error, Event, Outcome, Termination};
+    /// # use minder::{Error, Outcome};
     /// # use std::time::Duration;
     /// # struct NoJobs;
     /// # impl JobSource for NoJobs {
@@ -431,15 +408,6 @@ impl<J: Send> JobPool<J> {
     /// # impl JobHandler for NoJobs {
     /// #     fn prepare(&mut self, _: Attempt, _: &u32) -> Result<SpawnRequest, JobResult> {
     /// #         Err(JobResult::Success)
-    /// #     }
-    /// #     fn event(
-    /// #         &mut self,
-    /// #         _: Attempt,
-    /// #         _: &u32,
-    /// #         _: Event,
-    /// #         _: &mut ChildControl<'_>,
-    /// #     ) -> Option<Termination> {
-    /// #         None
     /// #     }
     /// #     fn finished(&mut self, _: Attempt, _: &u32, _: Outcome) -> JobResult {
     /// #         JobResult::Success
@@ -459,6 +427,8 @@ impl<J: Send> JobPool<J> {
     /// ```
     ///
     /// # Errors
+    /// - `InvalidInput`: the set has children, whose events would be lost, or a loop with this index was
+    ///   started before. The loop does not run then, and nothing is killed.
     /// - `Exhausted`: no descriptor, process or memory is free for a second, and no job of any loop
     ///   runs that could free some. All jobs are killed then.
     /// - Any error of [`ChildSet::next_event`].
@@ -469,6 +439,11 @@ impl<J: Send> JobPool<J> {
         workers: usize,
         handler: &mut H,
     ) -> Result<()> {
+        if !set.is_empty() {
+            let reason = "it has children already; pass a set without children";
+            return Err(Error::of_kind(ErrorKind::InvalidInput, "run jobs on the set", reason));
+        }
+        self.workers.lock().start(index)?;
         self.wakers.lock().push(set.waker());
         let _end = KillAfterPanic(self);
         let mut worker = Worker {
@@ -484,7 +459,6 @@ impl<J: Send> JobPool<J> {
             shortage: None,
             busy: Vec::new(),
         };
-        self.workers.lock().running += 1;
         let result = worker.run();
         if let Err(error) = &result {
             // Before the jobs of the other loops are killed because of it.
@@ -690,7 +664,9 @@ impl<H: JobHandler> Worker<'_, H> {
                     break None;
                 }
                 NextAction::Finished => return Err(Idle::Finished),
-                NextAction::Full | NextAction::Paused => break None,
+                NextAction::Full => break None,
+                NextAction::Paused if !state.is_gathering => break None,
+                NextAction::Paused => None,
                 NextAction::Later(at) => break Some(at),
                 NextAction::Empty if state.source_exhausted => break None,
                 NextAction::Empty => None,
@@ -698,12 +674,14 @@ impl<H: JobHandler> Worker<'_, H> {
             };
             match self.handler.next_job() {
                 NextJob::Ready(job) => {
-                    state.scheduler.submit(job, 0);
+                    let cost = self.handler.cost(&job);
+                    state.scheduler.submit(job, cost);
                 }
                 NextJob::Pending => break due,
                 NextJob::Exhausted => {
-                    state.source_exhausted = true;
-                    state.scheduler.close();
+                    if state.note_exhausted() {
+                        self.pool.wake();
+                    }
                 }
             }
         };

@@ -1,0 +1,65 @@
+//! What the loops of a pool share under its locks.
+
+use super::config::{QueueOrder, SchedulerConfig};
+use super::scheduler::Scheduler;
+use crate::{Error, ErrorKind, Result};
+
+pub(super) struct PoolState<J> {
+    pub(super) scheduler: Scheduler<J>,
+    pub(super) source_exhausted: bool,
+    /// Whether no job starts before the source is exhausted, because the order needs to know all jobs.
+    pub(super) is_gathering: bool,
+    /// By [`JobPool::set_paused`](super::JobPool::set_paused).
+    pub(super) paused: bool,
+    /// By [`JobPool::suspend`](super::JobPool::suspend).
+    pub(super) suspended: bool,
+}
+
+impl<J> PoolState<J> {
+    pub(super) fn new(config: SchedulerConfig) -> Self {
+        let is_gathering = config.order != QueueOrder::Fifo;
+        let scheduler = Scheduler::new(config);
+        let mut state =
+            Self { scheduler, source_exhausted: false, is_gathering, paused: false, suspended: false };
+        state.update_pause();
+        state
+    }
+
+    pub(super) fn update_pause(&mut self) {
+        self.scheduler.set_paused(self.paused || self.suspended || self.is_gathering);
+    }
+
+    /// Notes that there are no more jobs. Returns whether all of them were gathered first, so that some may
+    /// start now.
+    pub(super) fn note_exhausted(&mut self) -> bool {
+        self.source_exhausted = true;
+        let was_gathering = std::mem::take(&mut self.is_gathering);
+        self.update_pause();
+        self.scheduler.close();
+        was_gathering
+    }
+}
+
+/// How many loops there are.
+#[derive(Debug, Default)]
+pub(super) struct WorkerCounts {
+    /// The indexes of the loops that were started.
+    started: Vec<usize>,
+    pub(super) running: usize,
+    /// How many of them carried out the last request to suspend or resume.
+    pub(super) acknowledged: usize,
+}
+
+impl WorkerCounts {
+    /// Counts a loop. Fails if one with this index was started before: the source is at its end, or that
+    /// loop runs.
+    pub(super) fn start(&mut self, index: usize) -> Result<()> {
+        if self.started.contains(&index) {
+            let reason = "a pool runs once; make another one";
+            return Err(Error::of_kind(ErrorKind::InvalidInput, "run the jobs of the pool", reason));
+        }
+        self.started.push(index);
+        self.running += 1;
+        Ok(())
+    }
+}
