@@ -97,6 +97,8 @@ pub struct ChildSet {
     pub(super) thread_time_reads: Option<ThreadTimeReads>,
     /// The reports of a wait. Kept for its memory.
     pub(super) reports: Vec<crate::sys::wait::Report>,
+    /// The processes of the machine after the last wait, if they were looked for.
+    pub(super) snapshot: Option<crate::sys::process_tree::ProcessSnapshot>,
     /// Whether the caller watches the descriptor of [`poll_handle`](Self::poll_handle).
     is_watched: bool,
 }
@@ -160,6 +162,7 @@ impl ChildSet {
             read_turns,
             thread_time_reads: rate.map(ThreadTimeReads::at_rate),
             reports: Vec::new(),
+            snapshot: None,
             is_watched: false,
         })
     }

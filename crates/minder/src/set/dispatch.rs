@@ -41,6 +41,8 @@ impl ChildSet {
         } else {
             until
         };
+        // It knows nothing of the exits that this wait reports.
+        self.snapshot = None;
         self.io.splice_wait = Some(SPLICE_WAIT_MAX);
         self.io.poll_until = until;
         self.reap_abandoned();

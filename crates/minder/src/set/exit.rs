@@ -151,8 +151,12 @@ impl ChildState {
     }
 
     /// Closes and reaps a drained child and returns its outcome. `None` only for a child that did not
-    /// exit.
-    pub(super) fn finish(&mut self, reactor: &mut Reactor) -> Option<Outcome> {
+    /// exit. `snapshot` is shared by all children whose exits one wait reported.
+    pub(super) fn finish(
+        &mut self,
+        reactor: &mut Reactor,
+        snapshot: &mut Option<ProcessSnapshot>,
+    ) -> Option<Outcome> {
         self.close(reactor);
         for stream in &mut self.streams {
             stream.spill = None;
@@ -168,7 +172,7 @@ impl ChildState {
         Some(Outcome {
             exit: self.exit()?,
             leaked: self.leaked,
-            left_running: self.tree.left_running(),
+            left_running: self.tree.left_running(snapshot),
             dropped: self.dropped,
             killed: self.killed,
             timed_out: self.timed_out,

@@ -105,7 +105,7 @@ impl ChildSet {
     /// later.
     pub(super) fn end_run(&mut self, id: ChildId) -> Option<Event> {
         let child = self.children.get_mut(id)?;
-        let outcome = child.finish(&mut self.io.reactor)?;
+        let outcome = child.finish(&mut self.io.reactor, &mut self.snapshot)?;
         let next_start = child.restart.as_mut().and_then(|restart| {
             let delay = restart.after_run(&outcome, Instant::now())?;
             Some((delay, restart.restarts))

@@ -100,12 +100,20 @@ pub(super) fn entry(pid: libc::pid_t) -> io::Result<Option<Entry>> {
     }
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How many times this thread has read the whole table.
+    pub(super) static SCANS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Visits every living process of the machine that this user may see. Returns an error if one may
 /// be missing. Visits none if `/proc` cannot be used.
 pub(in crate::sys) fn each(mut visit: impl FnMut(Entry)) -> io::Result<()> {
     if why_no_table().is_some() {
         return Ok(());
     }
+    #[cfg(test)]
+    SCANS.with(|scans| scans.set(scans.get() + 1));
     let items = match fs::read_dir("/proc") {
         Err(error) if !is_exhausted(&error) => return Ok(()),
         items => items?,

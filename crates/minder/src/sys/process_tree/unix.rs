@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "kill of a group")]
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use super::TreeSignal;
@@ -32,12 +32,14 @@ pub(crate) struct ProcessTree {
     /// Descendants outside the group that were seen, with their start times, which distinguish a
     /// reused pid.
     detached: HashSet<(libc::pid_t, u64)>,
+    /// Whether a search after the exit of the leader found no process. None can follow.
+    is_gone: bool,
 }
 
 impl ProcessTree {
     pub(crate) fn new(process: &Process, own_group: bool) -> Self {
         let leader = process.pid().cast_signed();
-        Self { group: own_group.then_some(leader), leader, detached: HashSet::new() }
+        Self { group: own_group.then_some(leader), leader, detached: HashSet::new(), is_gone: false }
     }
 
     /// Requests a report when no process is left: not available on Unix.
@@ -121,19 +123,23 @@ impl ProcessTree {
     }
 
     /// Returns whether any process except zombies is left in the group or among the detached
-    /// processes. `groups` are the groups with running members.
-    pub(crate) fn is_alive(&self, snapshot: &ProcessSnapshot) -> bool {
-        self.group.is_some_and(|group| snapshot.has_group(group))
-            || self.detached.iter().any(|process| snapshot.has(*process))
+    /// processes. The leader must have exited before the snapshot.
+    pub(crate) fn is_alive(&mut self, snapshot: &ProcessSnapshot) -> bool {
+        self.is_gone = !self.group.is_some_and(|group| snapshot.has_group(group))
+            && !self.detached.iter().any(|process| snapshot.has(*process));
+        !self.is_gone
     }
 
     /// Returns whether members of the group outlived the leader, which must be reaped by now.
     /// Nothing is sent, so that a number that was re-used in this moment does no harm.
-    pub(crate) fn left_running(&self) -> bool {
-        let Some(group) = self.group else { return false };
+    ///
+    /// A group of zombies exists until their new parent reaps them. To distinguish it, this takes a snapshot,
+    /// if there is none that was taken after the exit of the leader.
+    pub(crate) fn left_running(&self, snapshot: &mut Option<ProcessSnapshot>) -> bool {
+        let Some(group) = self.group.filter(|_| !self.is_gone) else { return false };
         // SAFETY: kill takes two numbers; signal 0 only asks.
         let answered = unsafe { libc::kill(-group, 0) } == 0;
-        answered && group_exists(group)
+        answered && snapshot.get_or_insert_with(ProcessSnapshot::now).has_running_group(group)
     }
 
     /// Looks for the descendants. Returns those that are in the group; the others are the detached ones.
@@ -182,29 +188,13 @@ impl ProcessTree {
     fn signal_detached(&mut self, _signal: i32) {}
 }
 
-/// Returns whether a member of the group is neither a zombie nor about to become one: zombies
-/// accept signals until their new parent reaps them.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn group_exists(group: libc::pid_t) -> bool {
-    let mut found = false;
-    let read = super::proc::each(|process| found |= process.group == group && !process.exiting);
-    // A process that could not be read may be a member. Without a process table, zombies cannot be
-    // distinguished.
-    found || read.is_err() || super::proc::why_no_table().is_some()
-}
-
-/// Zombies cannot be distinguished on these systems.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn group_exists(_group: libc::pid_t) -> bool {
-    true
-}
-
 /// A snapshot of all processes of the machine: which are running, and in which group.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessSnapshot {
     /// Some processes could not be read: any process may be running.
     partial: bool,
-    groups: HashSet<libc::pid_t>,
+    /// The groups, and whether one of their processes is not about to become a zombie.
+    groups: HashMap<libc::pid_t, bool>,
     processes: HashSet<(libc::pid_t, u64)>,
 }
 
@@ -215,7 +205,7 @@ impl ProcessSnapshot {
     pub(crate) fn now() -> Self {
         let mut snapshot = Self::default();
         let read = super::proc::each(|process| {
-            snapshot.groups.insert(process.group);
+            *snapshot.groups.entry(process.group).or_default() |= !process.exiting;
             snapshot.processes.insert((process.pid, process.started));
         });
         snapshot.partial = read.is_err();
@@ -229,7 +219,14 @@ impl ProcessSnapshot {
     }
 
     fn has_group(&self, group: libc::pid_t) -> bool {
-        self.partial || self.groups.contains(&group)
+        self.partial || self.groups.contains_key(&group)
+    }
+
+    /// Returns whether a process of this group is neither a zombie nor about to become one. The group
+    /// exists. Without a process table, zombies cannot be distinguished.
+    fn has_running_group(&self, group: libc::pid_t) -> bool {
+        let has_table = cfg!(any(target_os = "linux", target_os = "android")) && !self.groups.is_empty();
+        self.partial || !has_table || self.groups.get(&group) == Some(&true)
     }
 
     fn has(&self, process: (libc::pid_t, u64)) -> bool {
@@ -256,5 +253,64 @@ fn kill_group(group: libc::pid_t, signal: i32) -> io::Result<()> {
             error if cfg!(target_vendor = "apple") && error.raw_os_error() == Some(libc::EPERM) => Ok(()),
             error => Err(error),
         },
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::super::proc::{SCANS, entry};
+    use crate::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Termination};
+    use std::time::{Duration, Instant};
+
+    const TREES: usize = 60;
+
+    /// Starts shells whose orphans become zombies of this process, as where PID 1 does not reap.
+    fn start(script: &str) -> (ChildSet, Vec<u32>) {
+        let own = rustix::process::getpid();
+        rustix::process::set_child_subreaper(Some(own)).expect("become a subreaper");
+        let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let pids = (0..TREES).map(|_| {
+            let id = set.spawn(&command, SpawnOptions::new()).expect("start a shell");
+            set.pid(id).expect("the child runs")
+        });
+        let pids = pids.collect();
+        (set, pids)
+    }
+
+    /// Waits for all children. Returns how many times the process table was read.
+    fn wait_all(set: &mut ChildSet) -> usize {
+        let timeout = Some(Duration::from_secs(60));
+        let all = set.wait_all(timeout, |event| {
+            if let Event::Done { outcome, .. } = event {
+                assert!(!outcome.left_running, "{outcome:?}");
+            }
+        });
+        assert!(all.expect("wait for the children"), "in time");
+        SCANS.take()
+    }
+
+    #[test]
+    fn killed_trees_share_searches_of_the_process_table() {
+        let (mut set, _) = start("sleep 60 & sleep 60; true");
+        SCANS.take();
+        set.kill_all(Termination::IMMEDIATE).expect("kill the trees");
+        let scans = wait_all(&mut set);
+        assert!(scans <= TREES / 3, "{scans} searches for {TREES} trees");
+    }
+
+    #[test]
+    fn groups_of_zombies_share_searches_of_the_process_table() {
+        let (mut set, pids) = start("sleep 60 & kill -9 $!; exit 0");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let lives = |pid: &u32| entry(pid.cast_signed()).is_ok_and(|process| process.is_some());
+        while pids.iter().any(lives) {
+            assert!(Instant::now() < deadline, "in time");
+            std::thread::yield_now();
+        }
+        SCANS.take();
+        let scans = wait_all(&mut set);
+        assert!((1..=TREES / 3).contains(&scans), "{scans} searches for {TREES} groups");
     }
 }

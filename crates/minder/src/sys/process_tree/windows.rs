@@ -125,12 +125,12 @@ impl ProcessTree {
     }
 
     /// Returns whether any process is left.
-    pub(crate) fn is_alive(&self, _living: &ProcessSnapshot) -> bool {
+    pub(crate) fn is_alive(&mut self, _living: &ProcessSnapshot) -> bool {
         self.active() > 0
     }
 
     /// Returns whether a process outlived the child, which must have exited by now.
-    pub(crate) fn left_running(&self) -> bool {
+    pub(crate) fn left_running(&self, _living: &mut Option<ProcessSnapshot>) -> bool {
         self.own_group && self.active() > 0
     }
 
