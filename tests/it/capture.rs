@@ -123,7 +123,7 @@ fn writing_daemon_delays_the_timeout_for_a_bounded_time() {
     let begun = Instant::now();
     let output = command.output_timeout(Duration::from_millis(100)).expect("run shell");
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
-    assert!(output.status.success() && output.leaked && !output.timed_out, "{output:?}");
+    assert!(output.status.success() && output.leaked && output.timed_out, "{:?}", output.status);
     // Its next write fails, since the outputs are closed.
     let text = String::from_utf8(output.stdout).expect("decode UTF-8");
     let daemon: u32 = text.lines().next().expect("find pid").parse().expect("parse pid");
@@ -204,21 +204,67 @@ fn piped_input_without_bytes_is_empty() {
 #[cfg(unix)]
 #[test]
 fn outputs_that_a_descendant_holds_are_closed_after_the_leak_timeout() {
-    // A process that is left behind holds the output: silently, and writing for a while.
-    for options in [CaptureOptions::new(), CaptureOptions::new().timeout(Duration::from_secs(60))] {
-        let start = Instant::now();
-        let output = bare("hold-stdout 600000").output_with(options).expect("run child");
-        assert!(output.leaked && output.status.success(), "{output:?}");
-        assert!(start.elapsed() >= Duration::from_millis(100));
+    // A process that is left behind holds the output: silently, and writing without a pause.
+    for line in ["hold-stdout 600000", "leave-lines 600000 1"] {
+        for timeout in [None, Some(Duration::from_secs(60))] {
+            let mut options = CaptureOptions::new().leak_timeout(Some(Duration::from_millis(100)));
+            if let Some(timeout) = timeout {
+                options = options.timeout(timeout);
+            }
+            let start = Instant::now();
+            let output = bare(line).output_with(options).expect("run child");
+            assert!(output.leaked && output.status.success() && !output.timed_out, "{:?}", output.status);
+            let elapsed = start.elapsed();
+            assert!(
+                elapsed >= Duration::from_millis(100) && elapsed < Duration::from_secs(30),
+                "{elapsed:?}"
+            );
+        }
     }
-    let output = bare("leave-lines 20 10").output().expect("run child");
-    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 20, "{output:?}");
+    // It ends in time.
+    let options = CaptureOptions::new().leak_timeout(Some(Duration::from_secs(600)));
+    let output = bare("leave-lines 3 10").output_with(options).expect("run child");
+    assert_eq!(output.stdout, b"line 0\nline 1\nline 2\n");
     assert!(!output.leaked);
-    // The caller waits for the end.
-    let patient = CaptureOptions::new().leak_timeout(None);
-    let output = bare("leave-lines 3 200").output_with(patient).expect("run child");
-    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
-    assert!(!output.leaked);
+}
+
+/// The last line comes much later than the exit, and after a silence.
+#[cfg(unix)]
+#[test]
+fn output_waits_for_the_end_of_the_outputs_as_std_does() {
+    let script = "(sleep 0.4; echo end; echo errors >&2) & echo one; exit 3";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]);
+    let theirs = std::process::Command::new("sh").args(["-c", script]).output().expect("run by std");
+    for options in [CaptureOptions::new(), CaptureOptions::new().timeout(Duration::from_secs(60))] {
+        let output = command.output_with(options).expect("run shell");
+        assert_eq!((&output.stdout, &output.stderr), (&theirs.stdout, &theirs.stderr));
+        assert!(output.status.code() == Some(3) && !output.leaked && !output.timed_out, "{output:?}");
+    }
+    assert_eq!(theirs.stdout, b"one\nend\n");
+    let pipeline = minder::Pipeline::new(command).pipe(Command::new("cat")).output().expect("run pipeline");
+    assert_eq!(pipeline.stdout, theirs.stdout);
+}
+
+/// What keeps an output open belongs to the child until the time limit.
+#[cfg(unix)]
+#[test]
+fn timeout_kills_what_keeps_an_output_open() {
+    let output = bare("hold-stdout 600000").output_timeout(Duration::from_millis(100)).expect("run child");
+    assert!(output.timed_out && !output.leaked && output.status.success(), "{output:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn leak_timeout_of_a_pipeline_begins_with_the_last_exit() {
+    let options = CaptureOptions::new().leak_timeout(Some(Duration::from_millis(20)));
+    let mut last = bare("sleep-ms 300");
+    last.stdout(Stdio::null());
+    let pipeline = minder::Pipeline::new(bare("hold-stdout 600000")).pipe(last);
+    let begun = Instant::now();
+    let output = pipeline.output_with(options).expect("run pipeline");
+    assert!(begun.elapsed() >= Duration::from_millis(300));
+    assert!(output.success() && output.stages[0].leaked && !output.stages[1].leaked, "{output:?}");
 }
 
 #[cfg(target_os = "linux")]

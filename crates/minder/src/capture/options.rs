@@ -48,7 +48,7 @@ impl Default for CaptureOptions {
             timeout: None,
             kill: Termination::IMMEDIATE,
             max_bytes: CAPTURED_MAX,
-            leak_timeout: Some(Duration::from_millis(100)),
+            leak_timeout: None,
             merge_stderr: false,
             input: None,
         }
@@ -74,8 +74,8 @@ impl CaptureOptions {
     }
 
     /// Kills the child and what it started after this time: see [`kill`](Self::kill) and
-    /// [`Output::timed_out`]. A process that escapes the kill and keeps writing delays the return by at
-    /// most 5 s. Default: never.
+    /// [`Output::timed_out`]. That includes a process that keeps an output open after the child's exit. One
+    /// that escapes the kill delays the return by at most 5 s. Default: never.
     ///
     /// [`Output::timed_out`]: crate::Output::timed_out
     pub fn timeout(mut self, timeout: Duration) -> Self {
@@ -119,9 +119,12 @@ impl CaptureOptions {
         self
     }
 
-    /// Sets how long an output may be silent after the child's exit before it is closed, because a
-    /// process that the child left behind keeps it open. `None` waits for the end of the output, as
-    /// the standard library does. Default: 100 ms.
+    /// Sets how long after the child's exit the outputs are read at most, for a process that the child
+    /// left behind may keep them open for ever. They are closed then, even while it writes: see
+    /// [`Output::leaked`]. In a pipeline, the time begins with the last exit. Default: `None`, which waits
+    /// for the end of the outputs, as the standard library does.
+    ///
+    /// [`Output::leaked`]: crate::Output::leaked
     ///
     /// ```
     /// # #[cfg(unix)] {

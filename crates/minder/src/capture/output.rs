@@ -33,10 +33,11 @@ pub struct Output {
     pub stderr: Vec<u8>,
     /// The resources that it used. `None` if other code reaped it.
     pub usage: Option<ResourceUsage>,
-    /// Whether it was still running at the end of [`CaptureOptions::timeout`].
+    /// Whether it was still running at the end of [`CaptureOptions::timeout`], or another process kept an
+    /// output open until then.
     pub timed_out: bool,
-    /// Whether a process that it left behind kept an output open and wrote nothing: the output was
-    /// closed after [`CaptureOptions::leak_timeout`].
+    /// Whether an output was closed while a process that it left behind kept it open, after
+    /// [`CaptureOptions::leak_timeout`] or after a kill that the process escaped.
     pub leaked: bool,
 }
 
@@ -57,8 +58,10 @@ impl Command {
         Ok(self.spawn()?.wait()?.status)
     }
 
-    /// Starts the command, waits until it exits, and returns what it wrote. Its input is the null
-    /// device, and its outputs are captured, unless they are set.
+    /// Starts the command, waits until it exits and its outputs end, and returns what it wrote. Its input
+    /// is the null device, and its outputs are captured, unless they are set. A process that it leaves
+    /// behind and that keeps an output open is waited for, without a limit: see
+    /// [`CaptureOptions::leak_timeout`].
     ///
     /// ```
     /// # #[cfg(unix)] {

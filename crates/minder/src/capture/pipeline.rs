@@ -79,9 +79,10 @@ pub struct StageOutput {
     pub stderr: Vec<u8>,
     /// The resources that it used. `None` if other code reaped it.
     pub usage: Option<ResourceUsage>,
-    /// Whether it was still running at the end of [`CaptureOptions::timeout`].
+    /// Whether it was still running at the end of [`CaptureOptions::timeout`], or another process kept an
+    /// output open until then.
     pub timed_out: bool,
-    /// Whether a process that it left behind kept an output open and wrote nothing: see
+    /// Whether an output was closed while a process that it left behind kept it open: see
     /// [`CaptureOptions::leak_timeout`].
     pub leaked: bool,
 }

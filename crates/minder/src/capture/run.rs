@@ -28,13 +28,14 @@ pub(super) fn capture(mut commands: Vec<Command>, options: CaptureOptions) -> Re
     set_streams(&mut commands, merge_stderr);
     if let [command] = &commands[..]
         && timeout.is_none()
+        && leak_timeout.is_none()
         && input.is_none()
         && direct::applies_to(command)
     {
-        return direct::capture(command, max_bytes, leak_timeout);
+        return direct::capture(command, max_bytes);
     }
-    let mut config =
-        ChildSetConfig::new().max_children(commands.len()).leak_timeout(leak_timeout).backend(backend());
+    // The time-out of a set begins again with each byte: see `Run::limit_leaks`.
+    let mut config = ChildSetConfig::new().max_children(commands.len()).leak_timeout(None).backend(backend());
     config.starts_one = commands.len() == 1;
     let set = ChildSet::new(config)?;
     let mut feed = None;
@@ -52,6 +53,7 @@ pub(super) fn capture(mut commands: Vec<Command>, options: CaptureOptions) -> Re
         stdout: Vec::new(),
         captured: 0,
         max_bytes,
+        leak_timeout,
         deadline,
         give_up_at,
     };
@@ -99,8 +101,10 @@ struct Run {
     /// How many bytes were captured in all.
     captured: usize,
     max_bytes: usize,
+    leak_timeout: Option<Duration>,
     deadline: Option<Instant>,
-    /// When the outputs are closed that a process which escaped the kill keeps open.
+    /// When the outputs are closed that other processes keep open: those that escaped the kill or, after
+    /// the exit of all children, any.
     give_up_at: Option<Instant>,
 }
 
@@ -138,13 +142,31 @@ impl Run {
 
     fn until_done(&mut self) -> Result<()> {
         self.feed()?;
+        let mut is_late = false;
         while self.stages.iter().any(|stage| !stage.is_done) {
+            // A process that always writes must not delay this, so that one more wait is the last.
+            if is_late && !self.set.has_pending_events() {
+                return self.give_up();
+            }
+            is_late = self.give_up_at.is_some_and(|give_up_at| Instant::now() >= give_up_at);
             match self.set.next_event_deadline(self.give_up_at)? {
                 NextEvent::Event(event) => self.handle(event)?,
                 NextEvent::TimedOut | NextEvent::Empty => return self.give_up(),
             }
         }
         Ok(())
+    }
+
+    /// Limits the wait for the outputs when all children have exited.
+    fn limit_leaks(&mut self) {
+        if self.stages.iter().any(|stage| stage.ended.is_none()) {
+            return;
+        }
+        // At the deadline, what holds the outputs is killed.
+        let close_at = deadline_after(self.leak_timeout);
+        if close_at.is_some_and(|close_at| self.deadline.is_none_or(|deadline| close_at < deadline)) {
+            self.give_up_at = close_at;
+        }
     }
 
     fn handle(&mut self, event: Event) -> Result<()> {
@@ -167,6 +189,7 @@ impl Run {
                 let timed_out = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
                 // It is leaked if nothing follows.
                 stage.ended = Some(Ended { exit, timed_out, leaked: true });
+                self.limit_leaks();
             }
             Event::Done { outcome, .. } => {
                 let Outcome { exit, timed_out, leaked, .. } = outcome;
@@ -179,7 +202,13 @@ impl Run {
     }
 
     /// Accepts that outputs stay open, if all children have exited.
-    fn give_up(&self) -> Result<()> {
+    fn give_up(&mut self) -> Result<()> {
+        let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        for stage in self.stages.iter_mut().filter(|stage| !stage.is_done) {
+            if let Some(ended) = &mut stage.ended {
+                ended.timed_out |= is_late;
+            }
+        }
         let Some(stage) = self.stages.iter().find(|stage| stage.ended.is_none()) else { return Ok(()) };
         let reason = "it is not gone 5 s after it was killed";
         let error = Error::of_kind(ErrorKind::Other, "wait for", reason).during(Operation::Wait);

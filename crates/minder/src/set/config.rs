@@ -132,7 +132,8 @@ impl ChildSetConfig {
     }
 
     /// Sets how long an output may be silent after its child's exit before it is closed and the child
-    /// counts as *leaked*. `None` waits for the end of the output. Default: 100 ms.
+    /// counts as *leaked*. The time begins again with each byte. `None` waits for the end of the output.
+    /// Default: 100 ms.
     pub fn leak_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.leak_timeout = timeout;
         self

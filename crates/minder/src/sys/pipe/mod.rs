@@ -8,6 +8,8 @@ mod unix;
 mod sigpipe;
 #[cfg(unix)]
 mod terminal;
+#[cfg(unix)]
+mod poll_outputs;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod splice;
 #[cfg(target_os = "linux")]
@@ -17,9 +19,12 @@ mod windows;
 
 pub(crate) use self::types::ReadOutcome;
 #[cfg(windows)]
-pub(crate) use self::windows::{Reader, Writer, eof_byte, resize_terminal, signal_foreground, write};
+pub(crate) use self::windows::{
+    CAN_POLL_OUTPUTS, Reader, Writer, eof_byte, poll_outputs, resize_terminal, signal_foreground, write,
+};
 #[cfg(unix)]
 pub(crate) use self::{
+    poll_outputs::{CAN_POLL_OUTPUTS, poll_outputs},
     sigpipe::write,
     terminal::{Terminal, eof_byte, open_terminal, resize_terminal, signal_foreground},
     unix::{Reader, Writer},

@@ -370,6 +370,14 @@ pub(crate) fn eof_byte(_side: &std::fs::File) -> io::Result<u8> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Whether [`poll_outputs`] works: no call waits for two pipes without a port.
+pub(crate) const CAN_POLL_OUTPUTS: bool = false;
+
+/// See [`CAN_POLL_OUTPUTS`].
+pub(crate) fn poll_outputs(_outputs: [&Reader; 2]) -> io::Result<[bool; 2]> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Returns a copy of the handle of an endpoint without a port. A handle with a port is never
 /// returned: operations of other code would complete into the port, and be taken for packets.
 fn bare(handle: &OwnedHandle, line: Option<&Line>) -> io::Result<OwnedHandle> {

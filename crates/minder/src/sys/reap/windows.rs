@@ -16,9 +16,7 @@ use windows_sys::Win32::System::Threading::{
     GetExitCodeProcess, GetProcessTimes, TerminateProcess, WaitForSingleObject,
 };
 
-use super::types::ChildReadiness;
 use crate::exit_status::{ExitInfo, ExitStatus, ResourceUsage};
-use crate::sys::pipe::Reader;
 use crate::sys::reactor::Reactor;
 use crate::sys::wait::{Operation, Report, Watched, millis};
 
@@ -164,21 +162,6 @@ impl Process {
     pub(crate) fn reaped(&self) -> bool {
         self.reaped
     }
-}
-
-/// Returns false: no call waits for pipes and a process together without a port.
-pub(crate) fn can_poll_children() -> bool {
-    false
-}
-
-/// See [`can_poll_children`].
-#[expect(clippy::unnecessary_wraps, reason = "the contract's form")]
-pub(crate) fn poll_child(
-    _process: Option<&Process>,
-    _outputs: &[Option<Reader>; 2],
-    _deadline: Option<Instant>,
-) -> io::Result<Option<ChildReadiness>> {
-    Ok(None)
 }
 
 /// Waits for the exit of a process while another thread may reap it.
