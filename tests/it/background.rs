@@ -233,6 +233,25 @@ fn small_writes_are_coalesced() {
 }
 
 #[test]
+fn set_without_memory_passes_on_one_event_at_a_time() {
+    each_backend(|backend| {
+        let set = BackgroundSetConfig::new().set(limits(backend).max_buffered_bytes(0)).max_input_bytes(0);
+        let mut host = Host::of(BackgroundSet::new(set).expect("start set"));
+        let quiet = host.spawn(&test_child("exit 3"), SpawnOptions::default());
+        let loud = host.spawn(&test_child("both 5000"), SpawnOptions::default());
+        let mut command = test_child("cat");
+        command.stdin(Stdio::piped());
+        let cat = host.spawn(&command, SpawnOptions::default());
+        assert_eq!(host.set.write(cat, b"x").expect("write byte"), 1);
+        host.set.close_stdin(cat).expect("close input");
+        host.wait_all();
+        assert_eq!(host.event_log.outcome(quiet).exit.status, ExitStatus::Exited(3));
+        assert_eq!(host.event_log.child(loud).outs[0], patterned(5000));
+        assert_eq!(host.event_log.child(cat).outs[0], b"x");
+    });
+}
+
+#[test]
 fn exit_follows_the_last_byte_unless_eager() {
     each_backend(|backend| {
         for at_once in [false, true] {

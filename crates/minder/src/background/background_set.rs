@@ -373,7 +373,7 @@ impl BackgroundSet {
             shared.update_poll_handle(&state);
             shared.notify_if_empty(&state);
         }
-        let has_room = state.is_full && state.queue.bytes() < shared.options.set.max_buffered_bytes;
+        let has_room = state.is_full && state.queue.bytes() < shared.max_queued_bytes();
         if has_room {
             state.is_full = false;
         }

@@ -71,7 +71,8 @@ impl BackgroundSetConfig {
 
     /// Sets the most bytes that wait to be written to one child. Default: 256 KiB.
     pub fn max_input_bytes(mut self, bytes: usize) -> Self {
-        self.max_input_bytes = bytes;
+        // A write that accepts nothing would wait for ever.
+        self.max_input_bytes = bytes.max(1);
         self
     }
 

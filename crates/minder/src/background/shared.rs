@@ -57,6 +57,11 @@ pub(super) enum StopReason {
 }
 
 impl Shared {
+    /// Returns how many queued bytes are too many for another event. An empty queue takes one.
+    pub(super) fn max_queued_bytes(&self) -> usize {
+        self.options.set.max_buffered_bytes.max(1)
+    }
+
     pub(super) fn queue_limits(&self) -> QueueLimits {
         QueueLimits {
             max_chunk_bytes: self.options.set.read_buffer_bytes,

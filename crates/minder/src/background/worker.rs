@@ -109,7 +109,7 @@ impl Worker<'_> {
         let mut state = self.shared.state.lock();
         let requests = std::mem::take(&mut state.requests);
         let inputs = std::mem::take(&mut state.inputs);
-        self.room = self.shared.options.set.max_buffered_bytes.saturating_sub(state.queue.bytes());
+        self.room = self.shared.max_queued_bytes().saturating_sub(state.queue.bytes());
         state.is_full = self.room == 0;
         drop(state);
         for request in requests {

@@ -10,6 +10,9 @@ use crate::sys::clock::{self, SleepCall, SleepMethod};
 /// How long a [precise](Sleeper::precise) or [thrifty](Sleeper::thrifty) sleeper spins at most.
 pub const SPIN_DEFAULT: Duration = Duration::from_micros(60);
 
+/// The longest spin: as good as for ever, and short enough to be computed with.
+const SPIN_MAX: Duration = Duration::from_secs(365 * 86_400);
+
 /// How exact a [`Sleeper`] is, and at what cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -131,6 +134,7 @@ impl Sleeper {
     /// timer is set earlier than the deadline by at most four times as long: a wake-up takes most of that.
     /// Zero: it never spins, and the timer is set to the deadline itself.
     pub fn max_spin(mut self, max: Duration) -> Self {
+        let max = max.min(SPIN_MAX);
         self.lead = Lead::new(self.precision, max);
         self.max_spin = max;
         self
@@ -298,6 +302,18 @@ mod tests {
         cheap.adapt(false);
         cheap.adapt(true);
         assert_eq!(cheap.now, Duration::ZERO);
+    }
+
+    #[test]
+    fn spin_of_any_length_is_accepted() {
+        for sleeper in [Sleeper::cheap(), Sleeper::precise(), Sleeper::thrifty()] {
+            let mut sleeper = sleeper.max_spin(Duration::MAX);
+            for _ in 0..2 {
+                let begun = Instant::now();
+                sleeper.sleep(Duration::from_millis(1));
+                assert!(begun.elapsed() >= Duration::from_millis(1));
+            }
+        }
     }
 
     /// How early or late a wake-up is decides how long the lead is in the end.
