@@ -231,7 +231,6 @@ fn read(mut pipe: impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     loop {
         match pipe.read(buffer) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => (),
-            Err(error) if native::is_end_of_terminal(&error) => return Ok(0),
             result => return result,
         }
     }

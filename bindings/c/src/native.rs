@@ -146,10 +146,3 @@ pub(crate) fn fd_of(file: &impl AsRawFd) -> minder_fd {
 pub(crate) fn fd_of(file: &impl AsRawHandle) -> minder_fd {
     file.as_raw_handle()
 }
-
-/// Returns whether a read failed because the other side of a pseudo-terminal is closed: Linux then
-/// reports `EIO` in place of the end.
-pub(crate) fn is_end_of_terminal(error: &std::io::Error) -> bool {
-    const EIO: i32 = 5;
-    cfg!(unix) && error.raw_os_error() == Some(EIO)
-}

@@ -29,7 +29,8 @@ use crate::{Error, ErrorKind, Operation};
 #[derive(Debug)]
 pub struct ChildStdin(pub(crate) File);
 
-/// Our end of the pipe from a child's standard output. Reads block while it is empty.
+/// Our end of the pipe from a child's standard output. Reads block while it is empty. The output of a
+/// terminal ends when no process has it open any more.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -95,29 +96,36 @@ impl Write for ChildStdin {
     }
 }
 
+/// Returns the end of the file for the error of a terminal that no process has open any more.
+fn at_end(read: io::Result<usize>) -> io::Result<usize> {
+    read.or_else(|error| if pipe::is_hung_up(&error) { Ok(0) } else { Err(error) })
+}
+
 macro_rules! reader {
     ($($type:ident)*) => {$(
         impl Read for &$type {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-                (&self.0).read(buffer)
+                at_end((&self.0).read(buffer))
             }
 
             fn read_vectored(&mut self, slices: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-                (&self.0).read_vectored(slices)
+                at_end((&self.0).read_vectored(slices))
             }
         }
 
         impl Read for $type {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-                self.0.read(buffer)
+                (&*self).read(buffer)
             }
 
             fn read_vectored(&mut self, slices: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-                self.0.read_vectored(slices)
+                (&*self).read_vectored(slices)
             }
 
             fn read_to_end(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {
-                self.0.read_to_end(bytes)
+                let len = bytes.len();
+                // What was read before the end is in `bytes`.
+                at_end(self.0.read_to_end(bytes)).map(|_| bytes.len() - len)
             }
         }
     )*};

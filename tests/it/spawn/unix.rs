@@ -328,11 +328,45 @@ fn terminal_belongs_to_the_child() {
     let mut command = Command::new(TEST_CHILD);
     command.arg("terminal").group(Group::Terminal(Size { rows: 3, columns: 40 }));
     let mut child = command.spawn().expect("spawn test child");
-    let mut text = String::new();
-    let _ = std::io::Read::read_to_string(&mut child.stdout.take().expect("take stdout"), &mut text);
+    let output = child.stdout.take().expect("take stdout");
+    let text = std::io::read_to_string(&output).expect("read to the end");
     assert_eq!(text, "[true, true, true] 3x40 own=true controlling=true\r\nand this is stderr\r\n");
     assert!(child.stderr.take().is_none(), "all output is one stream");
     assert!(child.wait().expect("wait for child").status.success());
+}
+
+/// The kernel reports EIO when no process has the terminal open any more.
+#[test]
+fn output_of_a_terminal_ends_as_that_of_a_pipe() {
+    use std::io::{IoSliceMut, Read};
+    let mut command = Command::new(TEST_CHILD);
+    command.args(["lines", "3", "0"]).group(Group::Terminal(Size::default()));
+    for round in 0..4 {
+        let mut child = command.spawn().expect("spawn test child");
+        let mut output = child.stdout.take().expect("take stdout");
+        let mut bytes = b"> ".to_vec();
+        let mut buffer = [0; 7];
+        loop {
+            let read = match round {
+                0 => output.read_to_end(&mut bytes),
+                1 => output.read(&mut buffer),
+                2 => output.read_vectored(&mut [IoSliceMut::new(&mut buffer)]),
+                _ => (&output).read(&mut buffer),
+            };
+            let count = read.expect("read from terminal");
+            if round == 0 {
+                assert_eq!(count, bytes.len().saturating_sub(2));
+                break;
+            }
+            bytes.extend_from_slice(&buffer[..count]);
+            if count == 0 {
+                break;
+            }
+        }
+        assert_eq!(bytes, b"> line 0\r\nline 1\r\nline 2\r\n");
+        assert_eq!(output.read(&mut buffer).expect("read at the end"), 0);
+        child.wait().expect("wait for child");
+    }
 }
 
 /// Creates a program, and several files and a directory that cannot be run, in this directory.

@@ -20,12 +20,13 @@ mod windows;
 pub(crate) use self::types::ReadOutcome;
 #[cfg(windows)]
 pub(crate) use self::windows::{
-    CAN_POLL_OUTPUTS, Reader, Writer, eof_byte, poll_outputs, resize_terminal, signal_foreground, write,
+    CAN_POLL_OUTPUTS, Reader, Writer, eof_byte, is_hung_up, poll_outputs, resize_terminal, signal_foreground,
+    write,
 };
 #[cfg(unix)]
 pub(crate) use self::{
     poll_outputs::{CAN_POLL_OUTPUTS, poll_outputs},
     sigpipe::write,
-    terminal::{Terminal, eof_byte, open_terminal, resize_terminal, signal_foreground},
+    terminal::{Terminal, eof_byte, is_hung_up, open_terminal, resize_terminal, signal_foreground},
     unix::{Reader, Writer},
 };

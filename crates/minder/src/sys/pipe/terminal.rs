@@ -50,6 +50,12 @@ pub(crate) fn signal_foreground(side: &impl AsFd, signal: i32) -> io::Result<()>
     Ok(kill_process_group(group, signal)?)
 }
 
+/// Returns whether a read failed because no process has the terminal open any more. A pipe never returns
+/// this error.
+pub(crate) fn is_hung_up(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::IO.raw_os_error())
+}
+
 /// Returns the character that ends the input of a terminal, given our side of it. If the terminal has
 /// none, that is Ctrl-D.
 pub(crate) fn eof_byte(side: &impl AsFd) -> io::Result<u8> {

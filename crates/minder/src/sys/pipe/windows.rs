@@ -365,6 +365,11 @@ pub(crate) fn signal_foreground(_side: &std::fs::File, _signal: i32) -> io::Resu
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Returns false: there are no terminals so far.
+pub(crate) fn is_hung_up(_error: &io::Error) -> bool {
+    false
+}
+
 /// Returns the character that ends the input of a terminal: there are no terminals so far.
 pub(crate) fn eof_byte(_side: &std::fs::File) -> io::Result<u8> {
     Err(io::ErrorKind::Unsupported.into())
