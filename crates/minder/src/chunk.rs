@@ -13,26 +13,31 @@ const POOL_MAX: usize = 16;
 /// Bytes that a child wrote.
 ///
 /// Its memory counts in
-/// [`ChildSetConfig::max_buffered_bytes`](crate::ChildSetConfig::max_buffered_bytes) until the chunk
-/// is dropped. A caller that keeps chunks keeps memory that children may be waiting for.
+/// [`ChildSetConfig::max_buffered_bytes`](crate::ChildSetConfig::max_buffered_bytes) and in
+/// [`max_child_bytes`](crate::ChildSetConfig::max_child_bytes) until the chunk is dropped. A caller that
+/// keeps chunks keeps memory that children wait for. If no output of any child can be read for that reason,
+/// [`ChildSet::next_event`](crate::ChildSet::next_event) and
+/// [`wait_all`](crate::ChildSet::wait_all) without a time limit fail with
+/// [`Limit`](crate::ErrorKind::Limit). Another thread may still drop chunks: a caller that sends them to one
+/// waits with a time limit, or by
+/// [`next_event_deadline`](crate::ChildSet::next_event_deadline). To keep the bytes, take them by
+/// [`into_vec`](Self::into_vec), which copies nothing:
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{ChildSet, ChildSetConfig, Chunk, Command, Event, SpawnOptions, Stdio};
+/// use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio};
 ///
 /// let mut set = ChildSet::new(ChildSetConfig::new())?;
 /// let mut command = Command::new("echo");
 /// command.arg("text").stdout(Stdio::piped());
 /// set.spawn(&command, SpawnOptions::new())?;
-/// let mut chunks: Vec<Chunk> = Vec::new();
+/// let mut parts: Vec<Vec<u8>> = Vec::new();
 /// set.wait_all(None, |event| {
 ///     if let Event::Output { chunk, .. } = event {
-///         chunks.push(chunk);
+///         parts.push(chunk.into_vec());
 ///     }
 /// })?;
-/// assert!(set.buffered_bytes() > 0, "the chunks hold memory of the set");
-/// let bytes: Vec<u8> = chunks.into_iter().flat_map(Chunk::into_vec).collect();
-/// assert!(bytes == b"text\n" && set.buffered_bytes() == 0);
+/// assert!(parts.concat() == b"text\n" && set.buffered_bytes() == 0);
 /// # }
 /// # Ok::<(), minder::Error>(())
 /// ```

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use minder::{
-    Backend, ChildId, ChildSet, ChildSetConfig, Chunk, Event, ExitStatus, OutputMode, OverflowPolicy,
-    SpawnOptions, Stdio, Stream, Termination,
+    Backend, ChildId, ChildSet, ChildSetConfig, Chunk, ErrorKind, Event, ExitStatus, OutputMode,
+    OverflowPolicy, SpawnOptions, Stdio, Stream, Termination,
 };
 
 use crate::support::{
@@ -59,6 +59,56 @@ fn block_holds_the_child_within_the_limit() {
             event_log.child(id).outs[0].len()
         );
         assert_eq!((set.buffered_bytes(), event_log.outcome(id).dropped), (0, 0));
+    });
+}
+
+/// A wait in the thread that keeps the chunks would not end.
+#[test]
+fn chunks_that_fill_the_memory_of_every_child_are_an_error() {
+    each_backend(|backend| {
+        for kills in [false, true] {
+            let mut set = ChildSet::new(tight(backend)).expect("create set");
+            let spawn = |set: &mut ChildSet, line| {
+                set.spawn(&test_child(line), SpawnOptions::default()).expect("spawn test child")
+            };
+            let loud = [spawn(&mut set, "spew 300000"), spawn(&mut set, "both 300000 3000")];
+            // It is waited for, since it needs no memory.
+            let quiet = spawn(&mut set, "sleep-ms 100");
+            let mut kept = Vec::new();
+            let mut exits = Vec::new();
+            let mut take = |set: &mut ChildSet, kept: &mut Vec<Chunk>| {
+                let error = set.wait_all(None, |event| match event {
+                    Event::Output { chunk, .. } => kept.push(chunk),
+                    Event::Exited { child, .. } => exits.push(child),
+                    _ => (),
+                });
+                let error = error.expect_err("wait in vain");
+                assert_eq!((error.kind(), error.operation()), (ErrorKind::Limit, minder::Operation::Wait));
+                assert!(error.to_string().contains("Chunk::into_vec"), "{error}");
+                exits.len()
+            };
+            assert_eq!(take(&mut set, &mut kept), 1, "{quiet:?} has exited");
+            let error = set.next_event(None).expect_err("wait in vain again");
+            assert_eq!(error.kind(), ErrorKind::Limit);
+            let timed = set.next_event(Some(Duration::from_millis(1))).expect("wait for a time");
+            assert!(timed.into_event().is_none());
+            if kills {
+                for id in loud {
+                    set.kill(id, Termination::IMMEDIATE).expect("kill test child");
+                }
+                assert_eq!(take(&mut set, &mut kept), 3, "the exits come first");
+            }
+            // No byte is lost.
+            let mut bytes: usize = kept.drain(..).map(|chunk| chunk.into_vec().len()).sum();
+            let mut exited = 0;
+            let handle = |event| match event {
+                Event::Output { chunk, .. } => bytes += chunk.len(),
+                Event::Done { .. } => exited += 1,
+                _ => (),
+            };
+            assert!(set.wait_all(None, handle).expect("wait for all") && exited == 2);
+            assert!(kills || bytes == 900_000, "{bytes} bytes");
+        }
     });
 }
 

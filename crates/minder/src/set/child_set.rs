@@ -413,14 +413,18 @@ impl ChildSet {
     /// ```
     ///
     /// # Errors
+    /// - `Limit`: there is no timeout, and no output of any child is read, because chunks that the caller
+    ///   keeps fill the memory of each: see [`Chunk`](crate::Chunk). No byte is lost: drop some, and call
+    ///   this again.
     /// - A spill file cannot be written ([`Operation::Spill`]). Its child is paused, no byte is lost,
     ///   and the next call tries again.
     /// - A system call fails that should not.
     pub fn next_event(&mut self, timeout: Option<Duration>) -> Result<NextEvent> {
-        self.next_event_deadline(deadline_after(timeout))
+        self.wait_for_event(deadline_after(timeout), timeout.is_some())
     }
 
-    /// Waits for the next event, until `deadline` at the latest: see [`next_event`](Self::next_event).
+    /// Waits for the next event, until `deadline` at the latest: see [`next_event`](Self::next_event). Also
+    /// waits for other threads that drop chunks: never fails with `Limit`.
     ///
     /// ```
     /// # #[cfg(unix)] {
@@ -444,6 +448,11 @@ impl ChildSet {
     /// # Errors
     /// As [`next_event`](Self::next_event).
     pub fn next_event_deadline(&mut self, deadline: Option<Instant>) -> Result<NextEvent> {
+        self.wait_for_event(deadline, true)
+    }
+
+    /// With `while_starved`, waits although all children wait for chunks to be dropped.
+    fn wait_for_event(&mut self, deadline: Option<Instant>, while_starved: bool) -> Result<NextEvent> {
         let mut is_last_poll = false;
         loop {
             if let Some(event) = self.pop_event()? {
@@ -454,6 +463,9 @@ impl ChildSet {
             if is_last_poll || (deadline.is_none() && is_empty) {
                 self.update_poll_handle()?;
                 return Ok(if is_empty { NextEvent::Empty } else { NextEvent::TimedOut });
+            }
+            if !while_starved {
+                self.check_starved()?;
             }
             // The clock is read before the last poll, so that an event from before the deadline is
             // always returned.
@@ -491,7 +503,7 @@ impl ChildSet {
     pub fn wait_all(&mut self, timeout: Option<Duration>, mut handle: impl FnMut(Event)) -> Result<bool> {
         let deadline = deadline_after(timeout);
         while !self.is_empty() {
-            match self.next_event_deadline(deadline)? {
+            match self.wait_for_event(deadline, timeout.is_some())? {
                 NextEvent::Event(event) => handle(event),
                 NextEvent::TimedOut => return Ok(false),
                 NextEvent::Empty => break,

@@ -6,7 +6,7 @@
 use super::child_set::ChildSet;
 use super::output::RetryStep;
 use crate::event::{ChildId, Stream};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Operation, Result};
 
 impl ChildSet {
     /// Adds a child to those that wait for memory, unless it is one.
@@ -66,6 +66,29 @@ impl ChildSet {
                 }
             }
         }
+    }
+
+    /// Fails if all children wait for memory that chunks of the caller hold: a wait in the thread that
+    /// keeps them would not end. The caller has taken all events.
+    pub(super) fn check_starved(&self) -> Result<()> {
+        if self.memory_waiters.is_empty() || self.memory_waiters.len() < self.children.len() {
+            return Ok(());
+        }
+        let read_size = self.io.config.read_buffer_bytes;
+        let is_starved = |id| {
+            let child = self.children.get(id);
+            child.is_some_and(|child| child.is_starved(read_size)) && !self.waits_for_turn(id)
+        };
+        let (true, Some(first)) =
+            (self.memory_waiters.iter().all(|id| is_starved(*id)), self.memory_waiters.first())
+        else {
+            return Ok(());
+        };
+        let reason = "chunks of output that the caller keeps fill the memory of every child: drop them, or \
+                      take their bytes by `Chunk::into_vec`";
+        let error = Error::of_kind(ErrorKind::Limit, "wait for", reason).during(Operation::Wait);
+        let pid = self.children.get(*first).map(|child| child.process.pid().to_string());
+        Err(error.with_subject(pid.unwrap_or_default()))
     }
 
     /// Ignores an error that no descriptor is free for a spill file, while a child that is being

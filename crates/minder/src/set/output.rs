@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::child::ChildState;
 use super::config::OverflowPolicy;
 use super::spill::SpillBuffer;
-use super::stream::StreamIo;
+use super::stream::{StreamIo, StreamState};
 use crate::chunk::Chunk;
 use crate::event::{SpillFile, Stream};
 use crate::sys::pipe::ReadOutcome;
@@ -277,6 +277,18 @@ impl ChildState {
             return Ok(RetryStep::Waiting);
         }
         Ok(RetryStep::Resume { again: is_streaming })
+    }
+
+    /// Returns whether nothing of the child goes on before chunks are dropped that the caller keeps. If it
+    /// is being killed, its exit comes first.
+    pub(super) fn is_starved(&self, read_size: usize) -> bool {
+        let waits = self.waits_for_memory && (self.has_exited() || self.termination.is_none());
+        waits
+            && self.options.overflow == OverflowPolicy::Block
+            && !self.quota.has_room(read_size)
+            && self.streams.iter().any(StreamState::is_paused)
+            // One that is still read is paused by the next report.
+            && self.streams.iter().all(|stream| stream.buffered.is_empty())
     }
 
     /// Writes the bytes that the spill file refused before.
