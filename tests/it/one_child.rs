@@ -305,3 +305,39 @@ fn pipes_of_a_shared_child_are_taken_once() {
     assert!(child.take_stdin().is_none() && child.take_stdout().is_none() && child.take_stderr().is_none());
     child.wait().expect("wait for child");
 }
+
+/// A zombie is in the process table.
+#[cfg(target_os = "linux")]
+#[test]
+fn dropped_children_are_reaped_by_later_starts_and_waits() {
+    use minder::{ChildSet, ChildSetConfig, SpawnOptions};
+    let is_there = |pid: &u32| std::path::Path::new(&format!("/proc/{pid}")).exists();
+    let mut living = quiet_child("sleep-ms 600000").spawn().expect("spawn test child");
+    for round in 0..3 {
+        let mut pids = Vec::new();
+        for _ in 0..20 {
+            let mut child = quiet_child("sleep-ms 600000").spawn().expect("spawn test child");
+            child.kill(Termination::IMMEDIATE).expect("kill test child");
+            pids.push(child.id());
+        }
+        let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+        for _ in 0..20 {
+            let id =
+                set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::new()).expect("spawn test child");
+            pids.push(set.pid(id).expect("look up pid"));
+        }
+        set.kill_all(Termination::IMMEDIATE).expect("kill all");
+        drop(set);
+        let mut other = ChildSet::new(ChildSetConfig::new()).expect("create set");
+        let until = patience();
+        while pids.iter().any(is_there) {
+            assert!(Instant::now() < until, "zombies: {:?}", pids.iter().filter(|it| is_there(it)).count());
+            match round {
+                0 => drop(quiet_child("exit 0").status().expect("run test child")),
+                1 => drop(living.wait_timeout(Duration::from_millis(1)).expect("wait for child")),
+                _ => drop(other.next_event(Some(Duration::from_millis(1))).expect("wait for event")),
+            }
+        }
+    }
+    living.kill_and_wait(Termination::IMMEDIATE).expect("kill test child");
+}

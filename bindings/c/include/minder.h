@@ -489,7 +489,7 @@ minder_status minder_command_spawn(const minder_command *command, minder_child *
 
 /**
  * Frees a child, and closes its pipes. It is not killed: if it still runs, it becomes a zombie when it
- * exits, until this process ends. So wait for it, or kill it, before.
+ * exits, until a later start or wait of this library reaps it.
  */
 void minder_child_free(minder_child *child);
 

@@ -85,7 +85,7 @@ pub unsafe extern "C" fn minder_command_spawn(
 }
 
 /// Frees a child, and closes its pipes. It is not killed: if it still runs, it becomes a zombie when it
-/// exits, until this process ends. So wait for it, or kill it, before.
+/// exits, until a later start or wait of this library reaps it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minder_child_free(child: *mut minder_child) {
     free!(child);

@@ -7,7 +7,7 @@ use crate::child_pipes::{ChildStderr, ChildStdin, ChildStdout};
 use crate::command::Size;
 use crate::exit_status::ExitInfo;
 use crate::sys::process_tree::{ProcessSnapshot, ProcessTree};
-use crate::sys::reap::{ExitWatch, Process};
+use crate::sys::reap::{ExitWatch, Process, reap_orphans};
 use crate::sys::spawn::Spawned;
 use crate::termination::{Termination, TerminationState};
 use crate::{Error, ErrorKind, Operation, Result};
@@ -15,8 +15,7 @@ use crate::{Error, ErrorKind, Operation, Result};
 /// A child process that was started by [`Command::spawn`](crate::Command::spawn).
 ///
 /// Dropping it does not kill the child. A child that has exited is reaped. A child that is still
-/// running becomes a zombie when it exits, until this process ends. To avoid that, wait for it, or
-/// use a [`ChildSet`](crate::ChildSet).
+/// running becomes a zombie when it exits, until a later start or wait of this library reaps it.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -123,6 +122,7 @@ impl Child {
     /// # Errors
     /// A system call fails that should not.
     pub fn try_wait(&mut self) -> Result<Option<ExitInfo>> {
+        reap_orphans();
         let exit = self.peek()?;
         if exit.is_some() {
             self.process.reap();
@@ -138,6 +138,7 @@ impl Child {
     /// kernel did not keep its status, that is not an error: the status is
     /// [`ExitStatus::Unknown`](crate::ExitStatus::Unknown).
     pub fn wait(&mut self) -> Result<ExitInfo> {
+        reap_orphans();
         drop(self.stdin.take());
         self.process.wait_and_reap().map_err(|error| self.wait_error(error))
     }
@@ -164,6 +165,7 @@ impl Child {
     }
 
     fn wait_until(&mut self, deadline: Option<Instant>) -> Result<Option<ExitInfo>> {
+        reap_orphans();
         let exit = self.process.wait(deadline).map_err(|error| self.wait_error(error))?;
         if exit.is_some() {
             self.process.reap();
@@ -340,8 +342,8 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if !self.left_unreaped && matches!(self.process.peek(), Ok(Some(_))) {
-            self.process.reap();
+        if !self.left_unreaped {
+            self.process.leave();
         }
     }
 }

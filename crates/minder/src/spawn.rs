@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::command::Command;
+use crate::sys::reap::reap_orphans;
 use crate::sys::spawn::{NO_FILE, NO_PROGRAM, SpawnError, SpawnStep, Spawner, is_no_program};
 use crate::{Child, Error, ErrorKind, Operation, Result};
 
@@ -27,6 +28,7 @@ impl Command {
     /// [`Error::operation`] is [`Operation::EnterDirectory`] if the working directory is the cause,
     /// and [`Operation::Spawn`] otherwise.
     pub fn spawn(&self) -> Result<Child> {
+        reap_orphans();
         let spawned = Spawner::new().spawn(self).map_err(|failure| explain(self, failure))?;
         Child::new(spawned)
     }

@@ -7,6 +7,7 @@ use super::captured::{Captured, CapturedStage, too_much};
 use crate::child::Child;
 use crate::command::{Command, Group};
 use crate::sys::pipe::{CAN_POLL_OUTPUTS, ReadOutcome, Reader, poll_outputs};
+use crate::sys::reap::reap_orphans;
 use crate::sys::spawn::{Spawned, Spawner};
 use crate::termination::Termination;
 use crate::{Error, Operation, Result};
@@ -23,6 +24,7 @@ pub(super) fn applies_to(command: &Command) -> bool {
 
 /// Runs a command to the end of its outputs and of its process. Its streams are set.
 pub(super) fn capture(command: &Command, max_bytes: usize) -> Result<Captured> {
+    reap_orphans();
     let spawned = Spawner::new().spawn(command).map_err(|failure| crate::spawn::explain(command, failure))?;
     let Spawned { process, tree, stdin, stdout, stderr } = spawned;
     // Nothing will be written.

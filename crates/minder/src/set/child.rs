@@ -146,3 +146,9 @@ impl ChildState {
         }
     }
 }
+
+impl Drop for ChildState {
+    fn drop(&mut self) {
+        self.process.leave();
+    }
+}

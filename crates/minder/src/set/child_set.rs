@@ -21,7 +21,7 @@ use crate::guardian::Guardian;
 use crate::poller::Waker;
 use crate::sys::process_tree::TreeSignal;
 use crate::sys::reactor::Reactor;
-use crate::sys::reap::Process;
+use crate::sys::reap::reap_orphans;
 use crate::sys::spawn::Spawner;
 use crate::sys::wait::PollHandle;
 use crate::termination::Termination;
@@ -47,8 +47,8 @@ const INTERVAL_MAX: Duration = Duration::from_secs(365 * 86_400);
 /// Memory is bounded: see [`ChildSetConfig`] and [`OverflowPolicy`](crate::OverflowPolicy).
 ///
 /// Dropping a set closes its pipes and kills no child. A child that is still running then becomes a
-/// zombie when it exits, until this process ends. To avoid that, call [`kill_all`](Self::kill_all)
-/// and then `next_event` until the set is empty.
+/// zombie when it exits, until a later start or wait of this library reaps it. To wait for the end of all
+/// children, call [`kill_all`](Self::kill_all) and then `next_event` until the set is empty.
 ///
 /// - Linux: pidfds. Without pidfds, the set polls its children every 1 to 50 ms. It also polls the
 ///   children, and the outputs, for which the backend has no room (`fs.epoll.max_user_watches`).
@@ -90,8 +90,6 @@ pub struct ChildSet {
     /// Whether the next poll retries them without a wake-up, because a spill file refused bytes.
     pub(super) retry_due: bool,
     pub(super) deferred_reads: Vec<DeferredRead>,
-    /// Killed children that could not be watched and have not exited yet.
-    abandoned: Vec<Process>,
     pub(super) read_turns: ReadTurns,
     /// Decides which thread times are read, if not all are.
     pub(super) thread_time_reads: Option<ThreadTimeReads>,
@@ -158,7 +156,6 @@ impl ChildSet {
             memory_waiters: Vec::new(),
             retry_due: false,
             deferred_reads: Vec::new(),
-            abandoned: Vec::new(),
             read_turns,
             thread_time_reads: rate.map(ThreadTimeReads::at_rate),
             reports: Vec::new(),
@@ -194,6 +191,7 @@ impl ChildSet {
     /// - `Other`: the child cannot be watched. Its program had started, and was killed.
     pub fn spawn(&mut self, command: &Command, options: SpawnOptions) -> Result<ChildId> {
         options.check()?;
+        reap_orphans();
         if self.children.len() >= self.io.config.max_children {
             let reason = "as many children live as this set may have";
             let error = Error::of_kind(ErrorKind::Limit, "start", reason).during(Operation::Spawn);
@@ -642,22 +640,8 @@ impl ChildSet {
     pub(super) fn discard(&mut self, mut child: ChildState) {
         let _ = child.tree.signal_all(&child.process, TreeSignal::Kill);
         child.close(&mut self.io.reactor);
-        if let Ok(None) = child.process.wait(Some(Instant::now() + ABANDON_TIMEOUT)) {
-            self.abandoned.push(child.process);
-            return;
-        }
-        child.process.reap();
-    }
-
-    /// Reaps the abandoned children that have exited by now.
-    pub(super) fn reap_abandoned(&mut self) {
-        self.abandoned.retain_mut(|process| {
-            let is_alive = matches!(process.peek(), Ok(None));
-            if !is_alive {
-                process.reap();
-            }
-            is_alive
-        });
+        // Its drop reaps it, or leaves that to later calls.
+        let _ = child.process.wait(Some(Instant::now() + ABANDON_TIMEOUT));
     }
 
     /// Makes the descriptor of [`poll_handle`](Self::poll_handle) readable if events are queued, and

@@ -16,6 +16,7 @@ use super::timers::{INTERVAL_MIN, TimerKind};
 use crate::event::{ChildId, Event, Stream};
 use crate::sys::pipe::ReadOutcome;
 use crate::sys::process_tree::{CHECK_IS_CHEAP, ProcessSnapshot};
+use crate::sys::reap::reap_orphans;
 use crate::sys::wait::{Report, WAKE_TOKEN};
 use crate::{Error, Operation, Result};
 
@@ -45,7 +46,7 @@ impl ChildSet {
         self.snapshot = None;
         self.io.splice_wait = Some(SPLICE_WAIT_MAX);
         self.io.poll_until = until;
-        self.reap_abandoned();
+        reap_orphans();
         let turns_since = self.read_turns.has_waiting().then(Instant::now);
         let mut reports = std::mem::take(&mut self.reports);
         let waited = self

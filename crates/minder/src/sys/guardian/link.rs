@@ -7,8 +7,8 @@ use std::ffi::{CStr, CString};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use minder_os::sync::Mutex;
@@ -78,7 +78,31 @@ pub(crate) struct Registration {
     id: u64,
 }
 
+/// A [`Registration`] that does not keep the connection open.
+pub(in crate::sys) struct WeakRegistration {
+    link: Weak<GuardianLink>,
+    id: u64,
+}
+
 impl GuardianLink {
+    /// Takes a child off the list. Returns the connection if this removal is the only one that its socket
+    /// has no room for.
+    fn take_off(&self, id: u64) -> Option<Arc<Channel>> {
+        // A fork of the host has copies of the host's children, which it cannot reap.
+        if !self.is_of_this_process() {
+            return None;
+        }
+        let mut state = self.state.lock();
+        state.listed.remove(&id);
+        state.unsent.push(id);
+        // A program that does not read gets it later. It identifies processes by pidfds, so the delay
+        // harms no other process.
+        match flush(&mut state) {
+            Err(_) if state.unsent.len() == 1 => state.channel.clone(),
+            _ => None,
+        }
+    }
+
     /// Creates one that is not connected.
     pub(crate) fn new(settings: GuardianSettings, start: Start) -> Self {
         let tag = if settings.tag { random() } else { 0 };
@@ -268,6 +292,11 @@ impl Registration {
         }
     }
 
+    /// Returns what removes the child later, if the link is still there.
+    pub(in crate::sys) fn downgrade(&self) -> WeakRegistration {
+        WeakRegistration { link: Arc::downgrade(&self.link), id: self.id }
+    }
+
     /// Removes the child from the list. To be called right before the child is reaped.
     ///
     /// The order is the proof that no other process is ever on the list: before the child is reaped,
@@ -275,14 +304,14 @@ impl Registration {
     /// in the order of their sends, so the program forgets the child before it learns of any later one
     /// with the same pid.
     pub(crate) fn remove(&self) {
-        self.take_off();
+        self.link.take_off(self.id);
     }
 
     /// Removes a process that may live on. The program would kill it if the host exited before the
     /// removal is sent, so this waits for room in the socket, at most [`RELEASE_TIMEOUT`]. It does not wait
     /// if earlier removals wait already: the program has stopped reading.
     pub(crate) fn release(&self) {
-        let Some(channel) = self.take_off() else { return };
+        let Some(channel) = self.link.take_off(self.id) else { return };
         let deadline = Instant::now().checked_add(RELEASE_TIMEOUT);
         while channel.wait_for_room(deadline).is_ok() {
             match flush(&mut self.link.state.lock()) {
@@ -291,22 +320,13 @@ impl Registration {
             }
         }
     }
+}
 
-    /// Takes the child off the list. Returns the connection if this removal is the only one that its socket
-    /// has no room for.
-    fn take_off(&self) -> Option<Arc<Channel>> {
-        // A fork of the host has copies of the host's children, which it cannot reap.
-        if !self.link.is_of_this_process() {
-            return None;
-        }
-        let mut state = self.link.state.lock();
-        state.listed.remove(&self.id);
-        state.unsent.push(self.id);
-        // A program that does not read gets it later. It identifies processes by pidfds, so the delay
-        // harms no other process.
-        match flush(&mut state) {
-            Err(_) if state.unsent.len() == 1 => state.channel.clone(),
-            _ => None,
+impl WeakRegistration {
+    /// Removes the child from the list, as [`Registration::remove`].
+    pub(in crate::sys) fn remove(&self) {
+        if let Some(link) = self.link.upgrade() {
+            link.take_off(self.id);
         }
     }
 }

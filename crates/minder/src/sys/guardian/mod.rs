@@ -34,6 +34,8 @@ pub(crate) use self::error::GuardianError;
 #[cfg(unix)]
 pub(in crate::sys) use self::error::{PROGRAM, PROGRAM_VARIABLE};
 #[cfg(unix)]
+pub(in crate::sys) use self::link::WeakRegistration;
+#[cfg(unix)]
 pub(crate) use self::link::{GuardianLink, Registration};
 #[cfg(unix)]
 pub(in crate::sys) use self::record::{Kind, Record, VERSION};

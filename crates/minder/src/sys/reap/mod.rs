@@ -5,10 +5,15 @@
 
 #[cfg(unix)]
 mod unix;
+#[cfg(unix)]
+mod orphans;
 #[cfg(windows)]
 mod windows;
 
-#[cfg(unix)]
-pub(crate) use self::unix::{ExitWatch, Process};
 #[cfg(windows)]
-pub(crate) use self::windows::{ExitWatch, Process};
+pub(crate) use self::windows::{ExitWatch, Process, reap_orphans};
+#[cfg(unix)]
+pub(crate) use self::{
+    orphans::reap_orphans,
+    unix::{ExitWatch, Process},
+};

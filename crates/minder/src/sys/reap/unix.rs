@@ -192,6 +192,19 @@ impl Process {
         }
     }
 
+    /// Gives the process up: reaps it if it has exited, or leaves that to later starts and waits.
+    pub(crate) fn leave(&mut self) {
+        if self.reaped {
+            return;
+        }
+        if matches!(self.peek(), Ok(None)) {
+            self.reaped = true;
+            super::orphans::add(self.pid, self.registration.take().as_ref());
+        } else {
+            self.reap();
+        }
+    }
+
     /// Closes the descriptor of a process that was reaped.
     pub(crate) fn release(&mut self) {
         self.pidfd = None;
