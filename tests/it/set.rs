@@ -417,6 +417,64 @@ fn terminal_accepts_input() {
 // The same.
 #[cfg(unix)]
 #[test]
+fn closed_input_of_a_terminal_ends() {
+    use minder::{CaptureOptions, Group, Size};
+    let mut command = Command::new(TEST_CHILD);
+    command.arg("cat").group(Group::Terminal(Size::default()));
+    // The last line has no end; the last input has more lines than a terminal takes at once.
+    let inputs = [String::new(), "one\n".into(), "one\ntwo".into(), "a line of input\n".repeat(20_000)];
+    for input in &inputs {
+        each_backend(|backend| {
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
+            let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+            let mut event_log = EventLog::default();
+            let mut written = 0;
+            let until = patience();
+            while written < input.len() {
+                written += set.write(id, &input.as_bytes()[written..]).expect("write to terminal");
+                if written < input.len() {
+                    event_log.record(crate::support::next_event(&mut set, until));
+                }
+            }
+            set.close_stdin(id).expect("close input");
+            assert_eq!(set.write(id, b"x").expect_err("write after the end").kind(), ErrorKind::Unknown);
+            set.close_stdin(id).expect("close input again");
+            event_log.wait_all(&mut set);
+            assert_eq!(event_log.outcome(id).exit.status, ExitStatus::Exited(0));
+            let text = event_log.text(id);
+            // Once as the echo, once from the child.
+            assert!(!input.starts_with("one") || text.matches("one").count() == 2, "{text}");
+            assert!(!input.ends_with("two") || text.matches("two").count() == 2, "{text}");
+        });
+        let options = CaptureOptions::new().input(input.as_str()).timeout(Duration::from_secs(60));
+        let output = command.output_with(options).expect("run test child");
+        assert!(output.status.success() && !output.timed_out, "{:?}", output.status);
+    }
+    // There is no room for the end at first.
+    let mut slow = Command::new("sh");
+    slow.args(["-c", "sleep 0.2; cat > /dev/null; exit 3"]).group(Group::Terminal(Size::default()));
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let id = set.spawn(&slow, SpawnOptions::default()).expect("spawn shell");
+        let bytes = inputs[3].as_bytes();
+        let written = set.write(id, bytes).expect("write to terminal");
+        assert!(written < bytes.len() && set.write(id, &bytes[written..]).expect("write again") == 0);
+        set.close_stdin(id).expect("close input");
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
+        assert_eq!(event_log.outcome(id).exit.status, ExitStatus::Exited(3));
+    });
+    // Without an input, the terminal is the standard input, too.
+    command = Command::new("sh");
+    command.args(["-c", "cat; test -t 0 && tty"]).group(Group::Terminal(Size::default()));
+    let output = command.output_timeout(Duration::from_secs(60)).expect("run shell");
+    assert!(output.status.success() && !output.timed_out, "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("/dev/"), "{output:?}");
+}
+
+// The same.
+#[cfg(unix)]
+#[test]
 fn terminal_is_resized_while_the_child_runs() {
     use minder::{Group, Size};
     let mut terminal = Command::new(TEST_CHILD);

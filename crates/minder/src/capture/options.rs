@@ -167,7 +167,8 @@ impl CaptureOptions {
     }
 
     /// Sets the standard input. It is written while the outputs are read, so that neither side waits
-    /// for the other for ever. A child may leave input unread: that does not fail the call.
+    /// for the other for ever. A child may leave input unread: that does not fail the call. On a terminal,
+    /// the end-of-file character follows it: see [`ChildSet::close_stdin`](crate::ChildSet::close_stdin).
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.input = Some(Input::Bytes(bytes.into()));
         self

@@ -59,9 +59,10 @@ impl Command {
     }
 
     /// Starts the command, waits until it exits and its outputs end, and returns what it wrote. Its input
-    /// is the null device, and its outputs are captured, unless they are set. A process that it leaves
-    /// behind and that keeps an output open is waited for, without a limit: see
-    /// [`CaptureOptions::leak_timeout`].
+    /// is the null device, and its outputs are captured, unless they are set. On a
+    /// [terminal](crate::Group::Terminal), the input is the terminal, and gets its end-of-file character. A
+    /// process that the child leaves behind and that keeps an output open is waited for, without a limit:
+    /// see [`CaptureOptions::leak_timeout`].
     ///
     /// ```
     /// # #[cfg(unix)] {

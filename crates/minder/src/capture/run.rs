@@ -8,7 +8,7 @@ use super::direct;
 use super::input_feed::{InputFeed, InputStep};
 use super::options::CaptureOptions;
 use crate::backend::Backend;
-use crate::command::{Command, Stdio};
+use crate::command::{Command, Group, Stdio};
 use crate::deadline::deadline_after;
 use crate::event::{ChildId, Event, NextEvent, Stream};
 use crate::exit_status::{ExitInfo, Outcome};
@@ -81,7 +81,8 @@ fn set_streams(commands: &mut [Command], merge_stderr: bool) {
     for command in commands.iter_mut() {
         command.stderr.get_or_insert(Stdio::piped());
     }
-    if let Some(first) = commands.first_mut() {
+    // A terminal is the input as well, which ends at once.
+    if let Some(first) = commands.first_mut().filter(|first| !matches!(first.group, Group::Terminal(_))) {
         first.stdin.get_or_insert(Stdio::null());
     }
     if let Some(last) = commands.last_mut() {

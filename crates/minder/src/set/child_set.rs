@@ -16,9 +16,10 @@ use crate::backend::Backend;
 use crate::chunk::{MemoryBudget, MemoryQuota};
 use crate::command::Command;
 use crate::deadline::deadline_after;
-use crate::event::{ChildId, Event, NextEvent};
+use crate::event::{ChildId, Event, NextEvent, Stream};
 use crate::guardian::Guardian;
 use crate::poller::Waker;
+use crate::sys::pipe::Writer;
 use crate::sys::process_tree::TreeSignal;
 use crate::sys::reactor::Reactor;
 use crate::sys::reap::reap_orphans;
@@ -280,7 +281,7 @@ impl ChildSet {
     pub fn write(&mut self, id: ChildId, bytes: &[u8]) -> Result<usize> {
         let key = self.children.key(id, Endpoint::Stdin);
         let child = self.children.get_mut(id).ok_or_else(child_gone)?;
-        let writer = child.stdin.as_mut().ok_or_else(child_gone)?;
+        let writer = child.stdin.as_mut().filter(|writer| !writer.is_ending()).ok_or_else(child_gone)?;
         match writer.write(&mut self.io.reactor, key, bytes) {
             Ok(written) => {
                 if writer.is_unwatched() {
@@ -290,20 +291,49 @@ impl ChildSet {
             }
             Err(error) => {
                 let pid = child.process.pid();
-                self.close_stdin(id)?;
+                let writer = child.stdin.take();
+                self.close_writer(writer)?;
                 let error = Error::new("write to the input of", error).during(Operation::Write);
                 Err(error.with_subject(pid.to_string()))
             }
         }
     }
 
-    /// Closes the child's standard input. Without effect if it has none.
+    /// Closes the child's standard input. Without effect if it has none. A
+    /// [terminal](crate::Group::Terminal) gets its end-of-file character, usually Ctrl-D: a program that
+    /// reads lines takes it for the end, once. One that drops the input of its terminal does not get it.
     ///
     /// # Errors
     /// - `Unknown`: the child is done.
     pub fn close_stdin(&mut self, id: ChildId) -> Result<()> {
         let child = self.children.get_mut(id).ok_or_else(child_gone)?;
-        let Some(writer) = child.stdin.take() else { return Ok(()) };
+        let reader = child.stream(Stream::Stdout).reader();
+        if reader.is_some_and(|reader| reader.is_terminal()) {
+            return self.end_terminal(id);
+        }
+        let writer = child.stdin.take();
+        self.close_writer(writer)
+    }
+
+    /// Ends the input of a child's terminal, as far as there is room. A report that there is more continues
+    /// it.
+    pub(super) fn end_terminal(&mut self, id: ChildId) -> Result<()> {
+        let key = self.children.key(id, Endpoint::Stdin);
+        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
+        let Some(writer) = &mut child.stdin else { return Ok(()) };
+        if let Ok(false) = writer.end_terminal(&mut self.io.reactor, key) {
+            if writer.is_unwatched() {
+                self.defer_read(id, INTERVAL_MIN);
+            }
+            return Ok(());
+        }
+        // It is written, or no process has the terminal open any more.
+        let writer = child.stdin.take();
+        self.close_writer(writer)
+    }
+
+    fn close_writer(&mut self, writer: Option<Writer>) -> Result<()> {
+        let Some(writer) = writer else { return Ok(()) };
         writer
             .close(&mut self.io.reactor)
             .map_err(|error| Error::new("close the input of a child", error).during(Operation::Write))

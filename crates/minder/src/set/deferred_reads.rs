@@ -7,7 +7,6 @@
 use std::time::{Duration, Instant};
 
 use super::child_set::ChildSet;
-use super::event::QueuedEvent;
 use super::slab::Endpoint;
 use super::timers::{DeferredRead, INTERVAL_MIN};
 use crate::event::{ChildId, Stream};
@@ -100,7 +99,7 @@ impl ChildSet {
             .map_err(|error| Error::new("write to a child", error).during(Operation::Write))?;
         let waits = writer.is_unwatched();
         if is_ready {
-            self.events.push_back(QueuedEvent::Writable(id));
+            self.on_room(id)?;
         }
         Ok(waits)
     }

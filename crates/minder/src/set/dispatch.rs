@@ -14,7 +14,7 @@ use super::output::Effect;
 use super::slab::Endpoint;
 use super::timers::{INTERVAL_MIN, TimerKind};
 use crate::event::{ChildId, Event, Stream};
-use crate::sys::pipe::ReadOutcome;
+use crate::sys::pipe::{ReadOutcome, Writer};
 use crate::sys::process_tree::{CHECK_IS_CHEAP, ProcessSnapshot};
 use crate::sys::reap::reap_orphans;
 use crate::sys::wait::{Report, WAKE_TOKEN};
@@ -93,8 +93,18 @@ impl ChildSet {
             .ready(&mut self.io.reactor, report)
             .map_err(|error| Error::new("write to a child", error).during(Operation::Write))?;
         if has_room {
-            self.events.push_back(QueuedEvent::Writable(id));
+            self.on_room(id)?;
         }
+        Ok(())
+    }
+
+    /// Reports that there is room in the input of a child, or continues to end it.
+    pub(super) fn on_room(&mut self, id: ChildId) -> Result<()> {
+        let writer = self.children.get_mut(id).and_then(|child| child.stdin.as_ref());
+        if writer.is_some_and(Writer::is_ending) {
+            return self.end_terminal(id);
+        }
+        self.events.push_back(QueuedEvent::Writable(id));
         Ok(())
     }
 

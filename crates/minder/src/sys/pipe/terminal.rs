@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{Signal, kill_process_group};
 use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
-use rustix::termios::{SpecialCodeIndex, Winsize, tcgetattr, tcgetpgrp, tcsetwinsize};
+use rustix::termios::{LocalModes, SpecialCodeIndex, Winsize, tcgetattr, tcgetpgrp, tcsetwinsize};
 
 use crate::command::Size;
 
@@ -68,6 +68,15 @@ pub(crate) fn eof_byte(side: &impl AsFd) -> io::Result<u8> {
         Err(Errno::NOTTY | Errno::INVAL) => Err(io::ErrorKind::InvalidInput.into()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns the characters that end the input of a terminal after the byte `last`, given our side of it. The
+/// first one only completes a line that has no end.
+pub(super) fn end_of_input(side: &impl AsFd, last: u8) -> io::Result<Vec<u8>> {
+    let eof = eof_byte(side)?;
+    let reads_lines = tcgetattr(side)?.local_modes.contains(LocalModes::ICANON);
+    let is_complete = [b'\n', b'\r', eof].contains(&last);
+    Ok(vec![eof; if reads_lines && !is_complete { 2 } else { 1 }])
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]

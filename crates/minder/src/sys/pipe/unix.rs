@@ -24,6 +24,7 @@ pub(crate) struct Reader {
     /// Whether each read has to ask the kernel not to wait, because the descriptor blocks.
     #[cfg(target_os = "linux")]
     reads_now: bool,
+    is_terminal: bool,
     /// Whether this is a terminal that no process had open at the last read.
     is_hung_up: bool,
 }
@@ -34,9 +35,9 @@ impl Reader {
     pub(crate) fn new(fd: OwnedFd, nonblocking: bool) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
         if nonblocking && super::read_now::may_work() {
-            return Ok(Self { fd, armed: false, reads_now: true, is_hung_up: false });
+            return Ok(Self { fd, armed: false, reads_now: true, is_terminal: false, is_hung_up: false });
         }
-        Self::of_terminal(fd, nonblocking)
+        Ok(Self { is_terminal: false, ..Self::of_terminal(fd, nonblocking)? })
     }
 
     /// Takes our side of a terminal. For a set it is non-blocking.
@@ -49,8 +50,13 @@ impl Reader {
             armed: false,
             #[cfg(target_os = "linux")]
             reads_now: false,
+            is_terminal: true,
             is_hung_up: false,
         })
+    }
+
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
     }
 
     /// Returns whether this is a terminal that no process has open any more.
@@ -202,6 +208,10 @@ pub(crate) struct Writer {
     armed: bool,
     /// Whether the backend had no room for the pipe: the caller polls it.
     unwatched: bool,
+    /// The last byte that was written; a line feed before the first.
+    last: u8,
+    /// Once the input of a terminal was ended: what is still to be written for that.
+    ending: Option<Vec<u8>>,
 }
 
 impl Writer {
@@ -210,7 +220,7 @@ impl Writer {
         if nonblocking {
             rustix::io::ioctl_fionbio(&fd, true)?;
         }
-        Ok(Self { fd, armed: false, unwatched: false })
+        Ok(Self { fd, armed: false, unwatched: false, last: b'\n', ending: None })
     }
 
     /// Writes as much as there is room for. If that is not all, a report with `token` follows when
@@ -225,7 +235,27 @@ impl Writer {
         if written < bytes.len() {
             self.watch(reactor, token)?;
         }
+        self.last = bytes[..written].last().copied().unwrap_or(self.last);
         Ok(written)
+    }
+
+    /// Ends the input of a terminal by its end-of-file character, which a reader of lines takes for that.
+    /// Closing this side ends nothing, since the reading side is a copy. Returns whether that is done. If
+    /// not, a report with `token` follows when there is room, as for [`write`](Self::write); then this is
+    /// called again.
+    pub(crate) fn end_terminal(&mut self, reactor: &mut Reactor, token: u64) -> io::Result<bool> {
+        let rest = match self.ending.take() {
+            Some(rest) => rest,
+            None => super::terminal::end_of_input(&self.fd, self.last)?,
+        };
+        let written = self.write(reactor, token, &rest)?;
+        self.ending = Some(rest[written..].to_vec());
+        Ok(written == rest.len())
+    }
+
+    /// Returns whether the input of a terminal was ended.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.is_some()
     }
 
     fn watch(&mut self, reactor: &mut Reactor, token: u64) -> io::Result<()> {

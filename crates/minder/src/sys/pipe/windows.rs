@@ -74,6 +74,12 @@ impl Line {
 }
 
 impl Reader {
+    /// Returns `false`: there are no terminals here.
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn is_terminal(&self) -> bool {
+        false
+    }
+
     /// Creates a pipe: this side's end, which is not inheritable, and the writing end, which a
     /// child may inherit.
     pub(crate) fn pair() -> io::Result<(Self, OwnedHandle)> {
@@ -277,6 +283,18 @@ impl Writer {
     pub(crate) fn close(self, _reactor: &mut Reactor) -> io::Result<()> {
         drop(self);
         Ok(())
+    }
+
+    /// Is not called: there are no terminals here.
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "the contract's form")]
+    pub(crate) fn end_terminal(&mut self, _reactor: &mut Reactor, _token: u64) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    /// Returns `false`: there are no terminals here.
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn is_ending(&self) -> bool {
+        false
     }
 
     /// Fails: there are no terminals here.
