@@ -3,6 +3,8 @@
 #![expect(unsafe_code, reason = "the environment of processes that a test has for itself")]
 
 #[cfg(unix)]
+mod environment;
+#[cfg(unix)]
 mod unix;
 #[cfg(target_os = "linux")] // Where `clone3` is.
 mod terminal_keys;

@@ -344,8 +344,7 @@ impl Command {
     /// Sets the variables that the child starts with, in place of those of this process. Changes by
     /// [`env`](Self::env) and [`env_remove`](Self::env_remove), earlier and later ones, apply to them.
     ///
-    /// A start is cheaper than with a copy of the environment of this process if variables are changed:
-    /// see [`Environment`].
+    /// A start is cheaper than with a copy of the environment of this process: see [`Environment`].
     ///
     /// ```
     /// # #[cfg(unix)] {

@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 /// A list of environment variables that many commands share.
 ///
-/// A child with changed variables needs a list of all its variables. By default each start copies the
-/// environment of this process for that. A command with
-/// [`environment`](crate::Command::environment) uses the list made here instead, so that a start copies
-/// only the variables that [`env`](crate::Command::env) changes. A clone shares the list.
+/// By default each start, also of a restart, uses the environment that this process has at that moment. On
+/// Unix it is copied, so that another thread may call [`std::env::set_var`] meanwhile. With 30 variables
+/// that takes about 6 us. A command with [`environment`](crate::Command::environment) uses the list made
+/// here instead, so that a start copies only the variables that [`env`](crate::Command::env) changes. A
+/// clone shares the list.
 ///
 /// The list is a copy: later changes of the environment of this process have no effect on it.
+///
+/// Code that changes the environment without [`std::env`], such as a call of C's `setenv`, must not run
+/// while a child starts or a list is made.
 ///
 /// ```
 /// # #[cfg(unix)] {

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use minder::{Command, Descriptors, Error, ErrorKind, Group, Stdio};
+use minder::{Command, Descriptors, Environment, Error, ErrorKind, Group, Stdio};
 use minder_os::stdio::{StdStream, std_file, std_was_closed};
 use minder_os::terminal::open_terminal;
 use minder_runner::exit_status;
@@ -27,6 +27,8 @@ const BUSY_PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct Session<'a> {
     plan: XargsPlan,
     descriptors: Descriptors,
+    /// The variables of all jobs.
+    environment: Environment,
     jobs: Jobs,
     /// How many jobs run at once. A signal may change it.
     jobs_max: &'a AtomicUsize,
@@ -70,6 +72,7 @@ impl<'a> Session<'a> {
         Ok(Self {
             plan,
             descriptors,
+            environment: Environment::inherited(),
             jobs,
             jobs_max,
             arguments: Arguments::default(),
@@ -313,6 +316,7 @@ impl<'a> Session<'a> {
         let mut command = Command::new(&plan.program);
         command.args(self.fixed()).args(self.arguments.range(range));
         command.group(Group::Inherit).die_with_parent(true).descriptors(&self.descriptors);
+        command.environment(&self.environment);
         command.stdin(if plan.open_tty {
             Stdio::from(open_terminal().map_err(|error| no_terminal(&error))?)
         } else if plan.file.is_some() {

@@ -75,7 +75,6 @@ unsafe impl Send for Stack {}
 /// thread, which waits.
 struct ChildArgs<'a> {
     request: &'a Request<'a>,
-    envp: *const *const libc::c_char,
     streams: [RawFd; 3],
     /// The first descriptor to cut off, with the table unshared; 0 for a table that was copied.
     cut: u32,
@@ -112,7 +111,6 @@ impl Clone3 {
         let (streams, cut) = self.place(request)?;
         let mut context = ChildArgs {
             request,
-            envp: request.envp(),
             streams,
             cut,
             parent: if request.command.die_with_parent { getpid() } else { 0 },
@@ -496,7 +494,7 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
     context.step = SpawnStep::Exec;
     let image = context.request.image;
     // SAFETY: the strings and lists belong to the waiting parent, and nulls end them.
-    unsafe { libc::execve(image.path().as_ptr(), image.argv(), context.envp) };
+    unsafe { libc::execve(image.path().as_ptr(), image.argv(), image.envp()) };
     errno()
 }
 

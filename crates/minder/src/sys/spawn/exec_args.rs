@@ -1,6 +1,6 @@
 //! The path, arguments and environment of a program for execve(2): C strings in one block of memory.
 
-#![expect(unsafe_code, reason = "the environment of the C library; pointers that move to another thread")]
+#![expect(unsafe_code, reason = "C strings of another owner; pointers that move to another thread")]
 
 use std::borrow::Cow;
 use std::ffi::{CStr, OsStr, OsString, c_char};
@@ -9,10 +9,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::script::{self, SHELL};
-use super::variables::{VariableBlock, push_variable};
+use super::variables::{VariableBlock, append_variable, push_variable};
 use super::{SpawnError, SpawnStep};
 use crate::command::{Command, Env};
-use crate::environment::Environment;
 
 /// The strings of one child. The memory is kept from one spawn to the next.
 #[derive(Default)]
@@ -20,9 +19,8 @@ pub(super) struct ExecArgs {
     strings: Strings,
     args: usize,
     pointers: Vec<*const c_char>,
-    own_environment: bool,
-    /// The variables that the last child started with, before its changes. Most runs start all children
-    /// with the same list.
+    /// The shared variables that the last child started with, before its changes. Most runs start all
+    /// children with the same list.
     variables: Option<VariableBlock>,
     /// The last look into PATH: most runs start one program many times.
     found: Option<CachedLookup>,
@@ -88,10 +86,7 @@ impl ExecArgs {
             strings.push(arg)?;
         }
         self.args = strings.starts.len() - 1;
-        self.own_environment = command.env.base.is_some() || !command.env.changes.is_empty();
-        if self.own_environment {
-            self.environment(&command.env)?;
-        }
+        self.environment(&command.env)?;
         self.point(&command.env);
         Ok(())
     }
@@ -106,9 +101,9 @@ impl ExecArgs {
         self.pointers.as_ptr()
     }
 
-    /// The environment vector, ended by a null pointer; `None` for that of this process.
-    pub(super) fn envp(&self) -> Option<*const *const c_char> {
-        self.own_environment.then(|| self.pointers[self.args + 1..].as_ptr())
+    /// The environment vector, ended by a null pointer.
+    pub(super) fn envp(&self) -> *const *const c_char {
+        self.pointers[self.args + 1..].as_ptr()
     }
 
     /// Adds a variable `NAME=value` to the environment, in place of one with the same name. Copies no
@@ -119,17 +114,7 @@ impl ExecArgs {
     pub(super) unsafe fn add_variable(&mut self, variable: &CStr) {
         let bytes = variable.to_bytes();
         let name = &bytes[..bytes.iter().position(|byte| *byte == b'=').map_or(bytes.len(), |at| at + 1)];
-        let first = self.args + 1;
-        if !std::mem::replace(&mut self.own_environment, true) {
-            let mut entry = environment();
-            // SAFETY: the C library's list, whose end is null. A list that is null is empty.
-            while let Some(&variable) = unsafe { entry.as_ref() }.filter(|variable| !variable.is_null()) {
-                self.pointers.push(variable);
-                entry = entry.wrapping_add(1);
-            }
-            self.pointers.push(std::ptr::null());
-        }
-        let mut at = first;
+        let mut at = self.args + 1;
         while let Some(&entry) = self.pointers.get(at).filter(|entry| !entry.is_null()) {
             // SAFETY: an entry of an environment is a C string.
             if unsafe { CStr::from_ptr(entry) }.to_bytes().starts_with(name) {
@@ -141,19 +126,31 @@ impl ExecArgs {
         self.pointers.insert(at, variable.as_ptr());
     }
 
-    /// Adds the changed variables, and keeps the others as a block.
+    /// Adds the variables of this process, unless the command has others, and the changed ones. Keeps
+    /// shared ones as a block.
+    ///
+    /// The variables of this process are copied for each start. `vars_os` takes the lock of the standard
+    /// library, so another thread may change them at any time.
     fn environment(&mut self, env: &Env) -> Result<(), SpawnError> {
+        let strings = &mut self.strings;
         match (&env.base, &self.variables) {
             (Some(base), Some(block)) if block.is_of(base) => (),
             (Some(base), _) => self.variables = Some(VariableBlock::new(base.clone())?),
-            (None, _) => self.variables = Some(VariableBlock::new(Environment::inherited())?),
+            (None, _) => {
+                for (name, value) in std::env::vars_os() {
+                    if !env.changes.iter().any(|(changed, _)| *changed == name) {
+                        strings.starts.push(strings.bytes.len());
+                        append_variable(&mut strings.bytes, &name, &value);
+                    }
+                }
+            }
         }
         for (at, (name, value)) in env.changes.iter().enumerate() {
             let is_last = env.changes[at + 1..].iter().all(|(later, _)| later != name);
             match value {
                 Some(value) if is_last => {
-                    self.strings.starts.push(self.strings.bytes.len());
-                    push_variable(&mut self.strings.bytes, name, value)?;
+                    strings.starts.push(strings.bytes.len());
+                    push_variable(&mut strings.bytes, name, value)?;
                 }
                 _ => (),
             }
@@ -169,13 +166,11 @@ impl ExecArgs {
         self.pointers.clear();
         self.pointers.extend(args.iter().map(pointer));
         self.pointers.push(std::ptr::null());
-        if self.own_environment {
-            if let Some(block) = &self.variables {
-                block.point(&mut self.pointers, &env.changes);
-            }
-            self.pointers.extend(variables.iter().map(pointer));
-            self.pointers.push(std::ptr::null());
+        if let (Some(_), Some(block)) = (&env.base, &self.variables) {
+            block.point(&mut self.pointers, &env.changes);
         }
+        self.pointers.extend(variables.iter().map(pointer));
+        self.pointers.push(std::ptr::null());
     }
 
     /// Returns whether the program of `command`, which the kernel refused to execute, is a script
@@ -222,16 +217,6 @@ fn resolve<'a>(found: &'a mut Option<CachedLookup>, command: &'a Command) -> Res
         *found = Some(CachedLookup { program: program.clone(), search, path });
     }
     Ok(found.as_ref().map_or(program, |found| &found.path))
-}
-
-/// Returns the environment of this process as it is now.
-pub(super) fn environment() -> *const *const c_char {
-    unsafe extern "C" {
-        static environ: *const *const c_char;
-    }
-    // SAFETY: the C library's list. Changing it while another thread reads it is what
-    // `std::env::set_var` forbids its callers, as every program that spawns needs it to.
-    unsafe { environ }
 }
 
 /// Searches the directories of PATH for an executable file. A file that exists but may not be

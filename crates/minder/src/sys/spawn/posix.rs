@@ -61,7 +61,7 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, SpawnError> {
             &actions.0,
             &attributes.0,
             request.image.argv().cast::<*mut libc::c_char>(),
-            request.envp().cast::<*mut libc::c_char>(),
+            request.image.envp().cast::<*mut libc::c_char>(),
         )
     };
     if error != 0 {

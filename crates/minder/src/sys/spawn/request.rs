@@ -1,9 +1,8 @@
 //! What a spawn mechanism needs to know of a child on Unix.
 
-use std::ffi::c_char;
 use std::os::fd::RawFd;
 
-use super::exec_args::{ExecArgs, environment};
+use super::exec_args::ExecArgs;
 use crate::command::{Command, Group};
 use crate::sys::guardian::Registration;
 
@@ -33,11 +32,6 @@ pub(super) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// The environment for the child: its own, or this process's as it is now.
-    pub(super) fn envp(&self) -> *const *const c_char {
-        self.image.envp().unwrap_or_else(environment)
-    }
-
     /// Returns whether the child leads a process group.
     pub(super) fn leads_group(&self) -> bool {
         self.command.group != Group::Inherit

@@ -64,21 +64,24 @@ fn by_length(name: &OsString) -> (usize, &OsString) {
     (name.len(), name)
 }
 
-/// Appends `NAME=value` and a zero.
+/// Appends `NAME=value` and a zero, if a program can read that.
 pub(super) fn push_variable(bytes: &mut Vec<u8>, name: &OsStr, value: &OsStr) -> Result<(), SpawnError> {
-    let name = name.as_bytes();
-    let value = value.as_bytes();
     // An `=` at the beginning is part of the name, as in std.
-    if name.is_empty() || name[1..].contains(&b'=') {
+    if name.is_empty() || name.as_bytes()[1..].contains(&b'=') {
         return Err(SpawnStep::Variable.failed(io::ErrorKind::InvalidInput));
     }
-    if name.contains(&0) || value.contains(&0) {
+    if name.as_bytes().contains(&0) || value.as_bytes().contains(&0) {
         return Err(SpawnStep::Arguments.failed(io::ErrorKind::InvalidInput));
     }
-    bytes.reserve(name.len() + value.len() + 2);
-    bytes.extend_from_slice(name);
-    bytes.push(b'=');
-    bytes.extend_from_slice(value);
-    bytes.push(0);
+    append_variable(bytes, name, value);
     Ok(())
+}
+
+/// Appends `NAME=value` and a zero.
+pub(super) fn append_variable(bytes: &mut Vec<u8>, name: &OsStr, value: &OsStr) {
+    bytes.reserve(name.len() + value.len() + 2);
+    bytes.extend_from_slice(name.as_bytes());
+    bytes.push(b'=');
+    bytes.extend_from_slice(value.as_bytes());
+    bytes.push(0);
 }
