@@ -220,3 +220,11 @@ fn cpu_time() -> Duration {
 fn cpu_time() -> Duration {
     Duration::ZERO
 }
+
+#[cfg(not(target_os = "linux"))]
+#[test]
+fn timer_slack_is_rejected_rather_than_ignored() {
+    let mut command = crate::support::test_child("exit 0");
+    let error = command.timer_slack(Duration::from_micros(1)).spawn().expect_err("spawn with a slack");
+    assert_eq!(error.kind(), minder::ErrorKind::Unsupported, "{error}");
+}

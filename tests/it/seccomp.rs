@@ -47,10 +47,43 @@ const PLAIN: &[&str] = &[
     "set::output::",
 ];
 
+/// What starts children, their terminals, limits and signals, and the ends of their trees.
+const CHILDREN: &[&str] = &[
+    "spawn::",
+    "child::",
+    "one_child::",
+    "pipeline::",
+    "capture::",
+    "set::kill::",
+    "set::output::",
+    "set::restart::",
+    "set::suspend::",
+    "jobs::",
+    "guard::kill::",
+    "clock::slack::",
+    "cli::descriptors::",
+    "cli::signals::",
+    "cli::terminal::",
+];
+
 #[test]
-fn posix_spawn_is_used_without_clone3() {
-    rerun("clone3", PLAIN);
-    rerun("clone3", &["spawn::unix::child_inherits_the_descriptors", "spawn::unix::null_streams_are"]);
+fn nothing_is_missing_without_clone3() {
+    // A filter needs PR_SET_NO_NEW_PRIVS, so that no child becomes another user.
+    rerun_with("clone3", CHILDREN, &["--skip", "another_user"]);
+    rerun("clone3", &["set::ten_megabytes_pass_through_cat"]);
+}
+
+#[test]
+fn nothing_is_missing_without_clone3_and_pidfds() {
+    rerun("clone3,pidfd_open", &["spawn::unix::", "spawn::terminal_keys::", "clock::slack::"]);
+}
+
+#[test]
+fn only_requested_descriptors_are_inherited_without_close_range() {
+    rerun(
+        "clone3,close_range",
+        &["spawn::unix::child_inherits_the_descriptors", "spawn::unix::null_streams_are"],
+    );
 }
 
 /// What a guardian promises on every kernel. Others look at the descriptors of its program.
@@ -192,10 +225,4 @@ fn run_reports_refused_io_uring_and_continues() {
 #[test]
 fn sleeper_is_exact_enough_without_timerfd() {
     rerun_with("timerfd_create", &["clock::sleeper_without_a_timer"], &["--ignored"]);
-}
-
-#[test]
-fn niceness_is_rejected_without_clone3() {
-    rerun_with("clone3", &["spawn::unix::niceness_is_rejected"], &["--ignored"]);
-    rerun_with("clone3", &["clock::slack::timer_slack_is_rejected"], &["--ignored"]);
 }

@@ -6,7 +6,7 @@
 mod environment;
 #[cfg(unix)]
 mod unix;
-#[cfg(target_os = "linux")] // Where `clone3` is.
+#[cfg(target_os = "linux")] // Where the child discards pending signals.
 mod terminal_keys;
 #[cfg(windows)]
 mod windows;

@@ -60,7 +60,7 @@ pub struct Command {
     /// `None` leaves the child the slack of the thread that starts it.
     pub(crate) timer_slack: Option<Duration>,
     /// How long the child waits before it joins its group; tests set it.
-    #[allow(dead_code, reason = "only clone3 has steps that a test can delay")]
+    #[allow(dead_code, reason = "only clone has steps that a test can delay")]
     pub(crate) late: Duration,
 }
 
@@ -499,8 +499,8 @@ impl Command {
     /// A start fails with `PermissionDenied` if the sum is lower than the niceness of this process and
     /// than its limit (`RLIMIT_NICE`), unless the process has the privilege (`CAP_SYS_NICE`).
     ///
-    /// - Linux with `clone3`: the niceness of the thread that starts the child is the base.
-    /// - Linux without `clone3`, and other Unix: a start with a niceness fails with `Unsupported`.
+    /// - Linux: the niceness of the thread that starts the child is the base.
+    /// - Other Unix: a start with a niceness fails with `Unsupported`.
     /// - Windows: a priority class, whatever that of this process is: idle from 10 on, below normal from
     ///   1 on, above normal from -1 down, high from -10 down.
     ///
@@ -529,8 +529,8 @@ impl Command {
     /// A large slack saves power. A small one makes the sleeps of the child more exact. Zero counts as one
     /// nanosecond, the least that there is. Slack does not apply to threads under real-time scheduling.
     ///
-    /// - Linux with `clone3`: the child sets it before it executes its program.
-    /// - Linux without `clone3`, and other systems: a start with a slack fails with `Unsupported`.
+    /// - Linux: the child sets it before it executes its program.
+    /// - Other systems: a start with a slack fails with `Unsupported`.
     ///
     /// ```
     /// use minder::{Command, ErrorKind};
@@ -548,7 +548,7 @@ impl Command {
         self
     }
 
-    /// Delays the child before it joins its group, as a busy machine does (Linux by `clone3`). For
+    /// Delays the child before it joins its group, as a busy machine does (Linux). For
     /// tests.
     #[cfg(feature = "fault-injection")]
     #[doc(hidden)]

@@ -134,8 +134,8 @@ impl GuardianConfig {
 /// - Work that was handed to a server that ran before: `docker run`, `systemd-run`, `at`.
 /// - Everything, if the host and the program are killed at the same time.
 /// - A process in an uninterruptible system call, until that returns.
-/// - Where `clone3` is not available, a child that runs but was not registered yet: the time between two
-///   calls of the host.
+/// - On systems other than Linux, a child that runs but was not registered yet: the time between two calls
+///   of the host.
 ///
 /// # End
 ///
@@ -154,7 +154,7 @@ impl GuardianConfig {
 ///
 /// - Linux: before 6.9 a group whose leader has exited is identified by its number; before 6.5 the
 ///   program opens the pidfds itself when it reads the list.
-/// - macOS and the BSDs, not tested: no `clone3`, no pidfds, no tags. Only the groups are killed. If a fork
+/// - macOS and the BSDs, not tested: no pidfds, no tags. Only the groups are killed. If a fork
 ///   of the host keeps the socket open, the program notices the end of the host within a second.
 /// - Windows: not needed. Job objects end every child of this library with the host, whether there is a
 ///   guardian or not. No program is started. [`guard`](Self::guard) is not supported.

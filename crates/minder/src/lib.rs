@@ -347,7 +347,7 @@
 //! | | Linux | other Unix | Windows |
 //! | --- | --- | --- | --- |
 //! | tested | x86-64 | compiled, not yet run | x86-64 under Wine |
-//! | start | `clone3`, `posix_spawn` | `posix_spawn` | `CreateProcessW` |
+//! | start | `clone3`, `clone` | `posix_spawn` | `CreateProcessW` |
 //! | wait | `epoll`, `io_uring`, `poll` | `kqueue`, `poll` | completion port |
 //! | a kill reaches | group, and descendants outside of it | group | job object |
 //! | ask to exit | signals | signals | no: killed at once |

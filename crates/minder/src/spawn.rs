@@ -75,14 +75,11 @@ pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
             ErrorKind::PermissionDenied,
             "a niceness that low needs a privilege (CAP_SYS_NICE, or a higher `ulimit -e`)",
         ),
-        (SpawnStep::Niceness, _) => general(error).with_kind(
-            ErrorKind::Unsupported,
-            "a niceness can only be set with clone3, which is not available here",
-        ),
-        (SpawnStep::TimerSlack, _) => general(error).with_kind(
-            ErrorKind::Unsupported,
-            "a timer slack can only be set on Linux, with clone3, which is not available here",
-        ),
+        (SpawnStep::Niceness, _) => general(error)
+            .with_kind(ErrorKind::Unsupported, "a niceness can only be set on Linux and Windows"),
+        (SpawnStep::TimerSlack, _) => {
+            general(error).with_kind(ErrorKind::Unsupported, "a timer slack can only be set on Linux")
+        }
         _ => general(error),
     }
 }

@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use minder::clock::{Clock, Interval, Precision, SleepMethod, Sleeper, measure_clock, measure_sleep};
 use minder::{
-    Backend, ChildSet, ChildSetConfig, Command, ErrorKind, Event, Events, Group, Poller, SpawnOptions, Stdio,
-    Token,
+    Backend, ChildSet, ChildSetConfig, Command, Event, Events, Group, Poller, SpawnOptions, Stdio, Token,
 };
 
 use super::micros;
@@ -106,12 +105,4 @@ fn child_gets_its_slack_and_the_thread_keeps_its_own() {
         assert_eq!(own(), before, "the slack of the thread has changed");
     }
     assert_eq!(printed(&test_child("timer-slack")), twice(before), "a later child got it, too");
-}
-
-/// Run from `seccomp`, where the mechanism is missing.
-#[test]
-#[ignore = "needs a system without clone3"]
-fn timer_slack_is_rejected_rather_than_ignored() {
-    let error = test_child("exit 0").timer_slack(micros(1)).spawn().expect_err("spawn with a slack");
-    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
 }

@@ -1,7 +1,7 @@
 //! Counts instructions in user space, by valgrind's callgrind.
 //!
 //! valgrind 3.19 does not know `clone3` with `CLONE_VFORK` and `pidfd_open`. Under it the library starts
-//! children by `posix_spawn`, and notices their exit without a pidfd. So the counts per job are those of
+//! children by `clone`, and notices their exit without a pidfd. So the counts per job are those of
 //! these ways, plus everything that both ways share. System calls are counted on the usual ways.
 
 use std::fs;

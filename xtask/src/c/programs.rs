@@ -26,7 +26,7 @@ const LIMIT: &str = "300";
 const VALGRIND: install::Program = install::Program { name: "valgrind", package: "valgrind" };
 const CXX: install::Program = install::Program { name: "g++", package: "g++" };
 
-/// valgrind 3.19 knows neither `clone3` nor pidfds: children are started by `posix_spawn`, and their exits
+/// valgrind 3.19 knows neither `clone3` nor pidfds: children are started by `clone`, and their exits
 /// are polled.
 const VALGRIND_OPTIONS: [&str; 5] = [
     "--quiet",

@@ -12,7 +12,7 @@
 //! | `pipe` | [`Reader`][3], [`Writer`][4] | pipes, terminals | the same | overlapped named pipes |
 //! | `reap` | [`Process`][5], reports its exit | pidfd | `EVFILT_PROC` | process handle |
 //! | `process_tree` | signals to all descendants | groups, `/proc` | groups | job objects |
-//! | `spawn` | [`Spawner`][6] | `clone3`, `posix_spawn` | `posix_spawn` | `CreateProcessW` |
+//! | `spawn` | [`Spawner`][6] | `clone3`, `clone` | `posix_spawn` | `CreateProcessW` |
 //! | `guard` | the end of the tree with this process | guardians | none | job objects |
 //! | `guardian` | the list of children that outlive no host | a socket | the same | none |
 //! | `guardian_program` | the program that has the list | groups, `/proc` | groups | none |

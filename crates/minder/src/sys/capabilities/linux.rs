@@ -28,12 +28,12 @@ pub(crate) fn refusal(backend: Backend, error: &io::Error) -> String {
 /// Returns the mechanisms that start, watch and kill children.
 pub(crate) fn children() -> Vec<Capability> {
     let clone3 = clone3();
-    let by_clone3 = clone3.state == Availability::Available && pidfd_available();
+    let by_clone3 = clone3.state == Availability::Available;
     vec![
         pidfd(),
         kept_status(),
         clone3.chosen(by_clone3),
-        Capability::available("children", "posix_spawn").chosen(!by_clone3),
+        Capability::available("children", "clone").chosen(!by_clone3),
         close_range(),
         subreaper(),
         children_file(),

@@ -96,11 +96,8 @@ impl Channel {
 
     /// Sends a record with one system call and nothing else. Returns 0 or the error number.
     #[cfg_attr(
-        not(all(
-            any(target_os = "linux", target_os = "android"),
-            any(target_arch = "x86_64", target_arch = "aarch64")
-        )),
-        allow(dead_code, reason = "only clone3 has a step in the child")
+        not(any(target_os = "linux", target_os = "android")),
+        allow(dead_code, reason = "only clone has a step in the child")
     )]
     pub(in crate::sys) fn send_from_child(&self, record: Record) -> i32 {
         send(self.as_fd(), record)

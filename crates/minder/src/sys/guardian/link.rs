@@ -246,11 +246,8 @@ impl Registration {
     /// Registers the calling process, which is the child and shares our memory. Makes system calls
     /// only. Returns 0 or the error number.
     #[cfg_attr(
-        not(all(
-            any(target_os = "linux", target_os = "android"),
-            any(target_arch = "x86_64", target_arch = "aarch64")
-        )),
-        allow(dead_code, reason = "only clone3 has a step in the child")
+        not(any(target_os = "linux", target_os = "android")),
+        allow(dead_code, reason = "only clone has a step in the child")
     )]
     pub(in crate::sys) fn send_from_child(&self, leads_group: bool) -> i32 {
         let kind = if leads_group { Kind::AddGroup } else { Kind::AddProcess };
@@ -258,6 +255,7 @@ impl Registration {
     }
 
     /// Registers a child that runs already.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
     pub(in crate::sys) fn send(&self, pid: libc::pid_t, leads_group: bool) -> io::Result<()> {
         self.send_with_pidfd(pid, leads_group, None)
     }

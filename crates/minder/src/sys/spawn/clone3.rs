@@ -1,319 +1,22 @@
-//! `clone3` (Linux 5.5): starts a child that shares this process's memory until it loads its
-//! program, and returns a pidfd from the same call.
-//!
-//! The child runs on a separate stack while the kernel suspends the calling thread (`CLONE_VFORK`).
-//! It shares the memory of this process, so it makes system calls only: no allocation, no lock, no
-//! panic. Other threads continue to run.
-//!
-//! The kernel copies the descriptor table for a child, and the cost grows with the open
-//! descriptors: with 6000 open, a start takes six times as long (measured). The table is therefore
-//! shared (`CLONE_FILES`). The child drops all descriptors above its own few while it unshares
-//! (`close_range` with `CLOSE_RANGE_UNSHARE`, Linux 5.9). A single start in a small host does not
-//! need this, because its table is small. If a child keeps descriptors, the cut is above the
-//! highest of them.
+//! The system call `clone3`, which the C library does not offer. The child begins on another stack, so
+//! each architecture needs its own instructions.
 
-#![expect(unsafe_code, reason = "clone3, and the system calls between it and execve")]
+#![expect(unsafe_code, reason = "a system call that returns on another stack")]
 
-use std::cell::Cell;
 use std::ffi::c_void;
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::ptr;
-use std::time::Duration;
 
-use super::null_device::{null_error, open_null};
-use super::request::{NULL_DEVICE, Request};
-use super::{SpawnError, SpawnStep};
-use crate::command::{Group, Kept};
-use crate::sys::guard::ignored_by_us;
-use crate::sys::pid::pidfd_available;
-use crate::sys::reap::Process;
-
-/// A single start shares the table if one of its descriptors has this number or a higher one. A
-/// spawner for many starts always shares it.
-const SHARED_FROM: RawFd = 64;
-/// The child's stack, without the page below it that catches an overflow.
-const STACK_SIZE: usize = 64 << 10;
-
-thread_local! {
-    /// The stack that this thread used last and that is free. Mapping, touching and unmapping a
-    /// stack is a quarter of the cost of a single start (measured).
-    static SPARE: Cell<Option<Stack>> = const { Cell::new(None) };
-}
-
-/// What this mechanism keeps from one start to the next.
-#[derive(Debug, Default)]
-pub(super) struct Clone3 {
-    stack: Option<Stack>,
-    /// Low descriptors that the child's streams are copied onto before a shared table is cut.
-    /// Otherwise they refer to `/dev/null`.
-    low: Option<ReservedFds>,
-    /// Whether the kernel refused `clone3`, or the cut, once.
-    refused: bool,
-    cut_refused: bool,
-}
-
-/// Three descriptors from 3 upwards, and the file that they refer to while no child starts.
-#[derive(Debug)]
-struct ReservedFds {
-    null: OwnedFd,
-    slots: [OwnedFd; 3],
-}
-
-/// The child's stack.
-#[derive(Debug)]
-struct Stack {
-    base: *mut c_void,
-    size: usize,
-}
-
-// SAFETY: the mapping belongs to this object alone; the address is used by one spawn at a time,
-// through `&mut`.
-unsafe impl Send for Stack {}
-
-/// The input of the child, and the memory for its error. It lives on the stack of the spawning
-/// thread, which waits.
-struct ChildArgs<'a> {
-    request: &'a Request<'a>,
-    streams: [RawFd; 3],
-    /// The first descriptor to cut off, with the table unshared; 0 for a table that was copied.
-    cut: u32,
-    /// This process, if the child is to die with it.
-    parent: libc::pid_t,
-    nofile: Option<libc::rlimit64>,
-    error: i32,
-    step: SpawnStep,
-}
-
+/// What the kernel reads: `struct clone_args`.
 #[repr(C)]
 #[derive(Default)]
-struct CloneArgs {
-    flags: u64,
-    pidfd: u64,
-    child_tid: u64,
-    parent_tid: u64,
-    exit_signal: u64,
-    stack: u64,
-    stack_size: u64,
-    tls: u64,
-}
-
-const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
-const CLOSE_RANGE_UNSHARE: libc::c_uint = 1 << 1;
-
-impl Clone3 {
-    /// Starts a child. `Unsupported` means that every further call fails in the same way.
-    pub(super) fn spawn(&mut self, request: &Request<'_>) -> Result<Process, SpawnError> {
-        if self.refused || !pidfd_available() {
-            return Err(SpawnStep::Process.failed(io::ErrorKind::Unsupported));
-        }
-        let stack = self.stack()?;
-        let (streams, cut) = self.place(request)?;
-        let mut context = ChildArgs {
-            request,
-            streams,
-            cut,
-            parent: if request.command.die_with_parent { getpid() } else { 0 },
-            nofile: soft_limit(request.nofile),
-            error: 0,
-            step: SpawnStep::Exec,
-        };
-        let result = start(&mut context, stack, cut != 0);
-        let error = context.error;
-        let step = context.step;
-        if let Some(low) = &self.low
-            && streams != request.streams
-        {
-            low.clear(streams);
-        }
-        match result {
-            Ok(process) if error == 0 => Ok(process),
-            Ok(mut process) => {
-                // The child failed before exec: reap it and return its error.
-                if let Some(registration) = request.registration {
-                    registration.remove();
-                }
-                let _ = process.wait_and_reap();
-                if cut != 0 && step == SpawnStep::Process {
-                    self.cut_refused = true;
-                    return self.spawn(request);
-                }
-                let error = io::Error::from_raw_os_error(error);
-                Err(step.failed(if step == SpawnStep::NullDevice { null_error(error) } else { error }))
-            }
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EINVAL)) => {
-                self.refused = true;
-                Err(SpawnStep::Process.failed(io::ErrorKind::Unsupported))
-            }
-            Err(error) => Err(SpawnStep::Process.failed(error)),
-        }
-    }
-
-    /// Reserves the low descriptors while low numbers are free: the kernel copies all descriptors
-    /// below them for every child.
-    pub(super) fn reserve(&mut self) -> io::Result<()> {
-        if self.low.is_none() {
-            self.low = Some(ReservedFds::new()?);
-        }
-        Ok(())
-    }
-
-    /// Returns the child's streams as descriptors from 3 upwards, and the first descriptor to cut
-    /// off. That is 0 for a table that is copied.
-    fn place(&mut self, request: &Request<'_>) -> Result<([RawFd; 3], u32), SpawnError> {
-        let given = request.streams.iter().copied().filter(|&fd| fd >= 0);
-        let highest = given.clone().max().unwrap_or(0);
-        let crossed = given.clone().any(|fd| fd < 3);
-        let shared = !self.cut_refused && (self.low.is_some() || highest >= SHARED_FROM);
-        if !shared && !crossed {
-            return Ok((request.streams, 0));
-        }
-        self.reserve().map_err(|error| SpawnStep::Streams.failed(error))?;
-        let Some(low) = &self.low else { return Ok((request.streams, 0)) };
-        // Descriptors that the child keeps have to survive the cut, too.
-        let kept = request.command.descriptors.kept().last().map(|kept| kept.number);
-        let slots = low.slots.iter().map(AsRawFd::as_raw_fd);
-        let cut = slots.chain(kept).max().map_or(3, |highest| highest + 1);
-        let mut streams = request.streams;
-        for (place, stream) in
-            streams.iter_mut().enumerate().filter(|(_, fd)| **fd >= 0 && !(3..cut).contains(*fd))
-        {
-            let slot = low.slots[place].as_raw_fd();
-            copy_onto(*stream, slot).map_err(|error| SpawnStep::Streams.failed(error))?;
-            *stream = slot;
-        }
-        Ok((streams, if shared { cut.unsigned_abs() } else { 0 }))
-    }
-
-    /// Returns the address and size of the stack, with the guard page. The child starts at its
-    /// upper end.
-    fn stack(&mut self) -> Result<(u64, u64), SpawnError> {
-        let spare = || SPARE.try_with(Cell::take).ok().flatten();
-        let stack = match self.stack.take().or_else(spare) {
-            Some(stack) => stack,
-            None => Stack::map().map_err(|error| SpawnStep::Process.failed(error))?,
-        };
-        let stack = self.stack.insert(stack);
-        Ok((stack.base.expose_provenance() as u64, stack.size as u64))
-    }
-}
-
-impl Drop for Clone3 {
-    fn drop(&mut self) {
-        if let Some(stack) = self.stack.take() {
-            // The thread-local is gone if the thread is exiting.
-            let _ = SPARE.try_with(|spare| spare.set(Some(stack)));
-        }
-    }
-}
-
-impl ReservedFds {
-    fn new() -> io::Result<Self> {
-        let null = open_null()?;
-        let copy = || rustix::io::fcntl_dupfd_cloexec(&null, 3).map_err(io::Error::from);
-        let slots = [copy()?, copy()?, copy()?];
-        Ok(Self { null, slots })
-    }
-
-    /// Closes this process's copies of the child's streams, which would hide the end of file.
-    fn clear(&self, streams: [RawFd; 3]) {
-        for slot in self.slots.iter().filter(|slot| streams.contains(&slot.as_raw_fd())) {
-            // Both are open, so dup3 cannot fail, except by a signal. It is not interrupted for these
-            // files.
-            let _ = copy_onto(self.null.as_raw_fd(), slot.as_raw_fd());
-        }
-    }
-}
-
-/// Makes `to` refer to the file of `from`. execve closes it.
-fn copy_onto(from: RawFd, to: RawFd) -> io::Result<()> {
-    // SAFETY: both are open descriptors; `to` is a slot of ours, and ours to overwrite.
-    match unsafe { libc::dup3(from, to, libc::O_CLOEXEC) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
-}
-
-impl Stack {
-    fn map() -> io::Result<Self> {
-        let guard = rustix::param::page_size();
-        let size = guard + STACK_SIZE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK;
-        // SAFETY: a new mapping, at an address that the kernel chooses.
-        let base =
-            unsafe { libc::mmap(ptr::null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let stack = Self { base, size };
-        // SAFETY: the lowest page of the mapping made above, which nothing uses yet.
-        match unsafe { libc::mprotect(base, guard, libc::PROT_NONE) } {
-            0 => Ok(stack),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-}
-
-impl Drop for Stack {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and no child runs on it: the spawning call returned.
-        unsafe { libc::munmap(self.base, self.size) };
-    }
-}
-
-fn soft_limit(soft: Option<u64>) -> Option<libc::rlimit64> {
-    let soft = soft?;
-    let hard = rustix::process::getrlimit(rustix::process::Resource::Nofile)
-        .maximum
-        .unwrap_or(libc::RLIM64_INFINITY);
-    Some(libc::rlimit64 { rlim_cur: soft.min(hard), rlim_max: hard })
-}
-
-fn getpid() -> libc::pid_t {
-    rustix::process::getpid().as_raw_nonzero().get()
-}
-
-/// Starts the child. Returns when it runs its program, or could not start it.
-fn start(context: &mut ChildArgs<'_>, (stack, stack_size): (u64, u64), shared: bool) -> io::Result<Process> {
-    let mut pidfd: RawFd = -1;
-    let mut flags = (libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD) as u64 | CLONE_CLEAR_SIGHAND;
-    if shared {
-        flags |= libc::CLONE_FILES as u64;
-    }
-    let args = CloneArgs {
-        flags,
-        pidfd: ptr::from_mut(&mut pidfd).expose_provenance() as u64,
-        exit_signal: libc::SIGCHLD as u64,
-        stack,
-        stack_size,
-        ..CloneArgs::default()
-    };
-    // All signals are blocked until the child has left this process's memory. The child must not run
-    // a handler of the parent, and a stop (Ctrl-Z) would leave this thread waiting for a stopped
-    // child. `become_program` describes what happens to these signals. SIGCHLD alone stays as it is: a
-    // SIGCHLD of another child would be queued, and wake another thread for nothing (measured: 3 us
-    // a job). The child ignores it by default.
-    let before = mask(libc::SIG_BLOCK, !(1 << (libc::SIGCHLD - 1)));
-    // SAFETY: `args` and `context` outlive the call, since the thread waits for the child
-    // (CLONE_VFORK); the stack is used by no other child for the same reason; `child` never
-    // returns.
-    let pid = unsafe { clone3(&args, child, ptr::from_mut(context).cast()) };
-    mask(libc::SIG_SETMASK, before);
-    if pid < 0 {
-        return Err(io::Error::from_raw_os_error(-i32::try_from(pid).unwrap_or(-libc::EIO)));
-    }
-    // SAFETY: the kernel created this descriptor for this call, and nothing else owns it.
-    let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-    Ok(Process::new(pid as libc::pid_t, Some(pidfd)))
-}
-
-/// Sets this thread's signal mask by the system call itself: the C library's function excludes two
-/// signals that it uses internally.
-fn mask(how: i32, set: u64) -> u64 {
-    let mut before = 0u64;
-    // SAFETY: both point to eight bytes, which is the size argument.
-    unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, &set, &mut before, 8) };
-    before
+pub(super) struct CloneArgs {
+    pub(super) flags: u64,
+    pub(super) pidfd: u64,
+    pub(super) child_tid: u64,
+    pub(super) parent_tid: u64,
+    pub(super) exit_signal: u64,
+    pub(super) stack: u64,
+    pub(super) stack_size: u64,
+    pub(super) tls: u64,
 }
 
 /// Makes the system call. In the parent it returns the child's pid or a negative error number. The
@@ -322,7 +25,7 @@ fn mask(how: i32, set: u64) -> u64 {
 /// # Safety
 /// `args` names a stack that is free, and `entry` never returns.
 #[cfg(target_arch = "x86_64")]
-unsafe fn clone3(
+pub(super) unsafe fn clone3(
     args: &CloneArgs,
     entry: unsafe extern "C" fn(*mut c_void) -> !,
     context: *mut c_void,
@@ -358,7 +61,7 @@ unsafe fn clone3(
 /// # Safety
 /// `args` names a stack that is free, and `entry` never returns.
 #[cfg(target_arch = "aarch64")]
-unsafe fn clone3(
+pub(super) unsafe fn clone3(
     args: &CloneArgs,
     entry: unsafe extern "C" fn(*mut c_void) -> !,
     context: *mut c_void,
@@ -375,7 +78,7 @@ unsafe fn clone3(
             "blr x21",
             "brk #1",
             "2:",
-            inlateout("x0") ptr::from_ref(args) as isize => result,
+            inlateout("x0") std::ptr::from_ref(args) as isize => result,
             in("x1") size_of::<CloneArgs>(),
             in("x8") libc::SYS_clone3,
             in("x20") context,
@@ -386,255 +89,15 @@ unsafe fn clone3(
     result
 }
 
-/// Runs the child from its first instruction to its program. It shares the parent's memory, so it
-/// makes system calls only.
-unsafe extern "C" fn child(context: *mut c_void) -> ! {
-    // SAFETY: `start` passed a pointer to its context, which the waiting thread does not touch.
-    let context = unsafe { &mut *context.cast::<ChildArgs<'_>>() };
-    context.error = match register(context) {
-        0 => become_program(context),
-        error => error,
-    };
-    // SAFETY: exits this process without running code of the parent.
-    unsafe { libc::_exit(127) }
-}
-
-/// Registers the child with the guardian, if there is one; returns an error number. It is the first
-/// step: if the host is killed from here on, the guardian either has the record or has refused it, and
-/// then this child does not run its program. The descriptor of the socket is in the table until the
-/// next step drops it.
-fn register(context: &mut ChildArgs<'_>) -> i32 {
-    let request = context.request;
-    let error = request.registration.map_or(0, |it| it.send_from_child(request.leads_group()));
-    context.step = if error == 0 { SpawnStep::Setup } else { SpawnStep::Guardian };
-    error
-}
-
-/// Executes the steps of the child, whose order matters. Returns only after an error.
-fn become_program(context: &mut ChildArgs<'_>) -> i32 {
-    // 1. The child gets its own table first, so that no later step changes the parent's. After a
-    //    failure here no later step may run.
-    if context.cut != 0 {
-        context.step = SpawnStep::Process;
-        // SAFETY: three numbers.
-        if unsafe { libc::syscall(libc::SYS_close_range, context.cut, u32::MAX, CLOSE_RANGE_UNSHARE) } != 0 {
-            return errno();
-        }
-        context.step = SpawnStep::Setup;
-    }
-    // 2. The group, before another process can signal it.
-    linger(context.request.command.late);
-    if let Err(error) = join_group(context) {
-        return error;
-    }
-    // Then discard the signals that were sent to the parent's group while this process was still in
-    // it. The order of steps shows that this is correct:
-    // (a) Until here a key of the terminal also reaches this process, and the kernel gives it each
-    // signal that arrives during the clone. All of them are blocked, so they are pending now.
-    // (b) No process knows the new group id yet, so none of the pending signals was meant for the
-    // new group. The kernel's own SIGKILL (the parent-death signal of `restore`) cannot be
-    // discarded here.
-    // (c) The parent receives the same signals itself. It stops or terminates this child as soon as
-    // its call returns.
-    // Without this step, a Ctrl-Z would stop the child at step 7, in a group that the shell cannot
-    // continue, while the parent's thread waits in the kernel for the child's exec. A Ctrl-C would
-    // terminate a job before it ran.
-    if context.request.command.group != Group::Inherit {
-        discard_pending();
-    }
-    if let Err(error) = restore(context) {
-        return error;
-    }
-    if context.request.command.nice != 0 {
-        context.step = SpawnStep::Niceness;
-        if let Err(error) = be_nice(context.request.command.nice) {
-            return error;
-        }
-    }
-    if let Some(slack) = context.request.command.timer_slack {
-        context.step = SpawnStep::TimerSlack;
-        if let Err(error) = set_timer_slack(slack) {
-            return error;
-        }
-    }
-    // 3. The streams. No source is below 3, so none is overwritten before it is copied.
-    for (place, &fd) in context.streams.iter().enumerate() {
-        let place = place as RawFd;
-        context.step = if fd == NULL_DEVICE { SpawnStep::NullDevice } else { SpawnStep::Streams };
-        let connected = match fd {
-            NULL_DEVICE => become_null(place),
-            // SAFETY: numbers only; the new descriptor is not closed by execve.
-            fd if fd >= 0 => unsafe { libc::dup2(fd, place) },
-            _ => place,
-        };
-        if connected < 0 {
-            return errno();
-        }
-    }
-    // 4. The controlling terminal, which is standard output now.
-    if matches!(context.request.command.group, Group::Terminal(_)) {
-        // SAFETY: descriptor 1 is the terminal. With 0 it is not stolen from another session.
-        if unsafe { libc::ioctl(1, libc::TIOCSCTTY as _, 0) } != 0 {
-            return errno();
-        }
-    }
-    // 5. Only requested descriptors are inherited, even if others are not marked close-on-exec.
-    keep(context.request.command.descriptors.kept());
-    // 6. The directory comes after that: a slow file server may delay this step, and must not delay the
-    //    end of file of a sibling's pipe.
-    if let Some(dir) = context.request.dir {
-        context.step = SpawnStep::Directory;
-        // SAFETY: it is a C string of the waiting parent.
-        if unsafe { libc::chdir(dir.as_ptr()) } != 0 {
-            return errno();
-        }
-    }
-    // 7. Signals last: from here on a signal may kill this process, as it should.
-    mask(libc::SIG_SETMASK, 0);
-    context.step = SpawnStep::Exec;
-    let image = context.request.image;
-    // SAFETY: the strings and lists belong to the waiting parent, and nulls end them.
-    unsafe { libc::execve(image.path().as_ptr(), image.argv(), image.envp()) };
-    errno()
-}
-
-/// Makes one of the streams the null device; returns a negative number after an error. The stream is
-/// closed first, so that its own number is free: the child may have as many descriptors as it may have.
-fn become_null(place: RawFd) -> RawFd {
-    // SAFETY: a number. The table belongs to the child alone, and no source is below 3.
-    unsafe { libc::close(place) };
-    // SAFETY: a C string. The new descriptor is not closed by execve.
-    let null = unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) };
-    if null < 0 || null == place {
-        return null;
-    }
-    // A lower stream is closed, as it was in the parent.
-    // SAFETY: numbers only.
-    let copied = unsafe { libc::dup2(null, place) };
-    // SAFETY: a number; the descriptor is the one from above.
-    unsafe { libc::close(null) };
-    copied
-}
-
-/// Closes all descriptors above the streams except these. A kernel without close_range (before 5.9)
-/// closes only those that are marked close-on-exec.
-fn keep(kept: &[Kept]) {
-    let mut next = 3u32;
-    for kept in kept {
-        let number = kept.number.unsigned_abs();
-        if number > next {
-            // SAFETY: three numbers.
-            unsafe { libc::syscall(libc::SYS_close_range, next, number - 1, 0u32) };
-        }
-        if kept.file.is_some() {
-            // SAFETY: three numbers. The table belongs to the child alone, and the call refuses closed
-            // descriptors.
-            unsafe { libc::fcntl(kept.number, libc::F_SETFD, 0) };
-        }
-        next = number + 1;
-    }
-    // SAFETY: three numbers.
-    unsafe { libc::syscall(libc::SYS_close_range, next, u32::MAX, 0u32) };
-}
-
-fn join_group(context: &ChildArgs<'_>) -> Result<(), i32> {
-    let result = match context.request.command.group {
-        Group::Inherit => 0,
-        // SAFETY: two numbers.
-        Group::New => unsafe { libc::setpgid(0, 0) },
-        // SAFETY: no arguments.
-        Group::Session | Group::Terminal(_) => unsafe { libc::setsid() },
-    };
-    if result < 0 { Err(errno()) } else { Ok(()) }
-}
-
-/// Takes all pending signals from the queue, so that they have no effect.
-fn discard_pending() {
-    let all = u64::MAX;
-    let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let nowhere: *mut libc::siginfo_t = ptr::null_mut();
-    // The loop ends: no further signal of the parent's group arrives, and pending ones are bounded
-    // (RLIMIT_SIGPENDING).
-    loop {
-        // SAFETY: the set and the time-out are initialised and have the sizes that the kernel expects. The
-        // kernel writes no details through a null pointer.
-        let taken = unsafe { libc::syscall(libc::SYS_rt_sigtimedwait, &all, nowhere, &at_once, 8) };
-        if taken < 0 && errno() != libc::EINTR {
-            return;
-        }
-    }
-}
-
-/// Delays the child, as a busy machine may. For tests.
-fn linger(time: Duration) {
-    if !time.is_zero() {
-        let time =
-            libc::timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
-        // SAFETY: the time belongs to the waiting parent, and the kernel writes nothing back.
-        unsafe { libc::nanosleep(&time, ptr::null_mut()) };
-    }
-}
-
-/// Restores settings that the host changed for itself, and requests the parent-death signal if the
-/// caller wants it.
-fn restore(context: &ChildArgs<'_>) -> Result<(), i32> {
-    // Rust's runtime ignores SIGPIPE, and execve keeps ignored signals ignored: `yes | head` would not
-    // end.
-    if let Some(signal) = ignored_by_us() {
-        // SAFETY: SIG_DFL for a signal that exists. The child has its own table of handlers, without
-        // CLONE_SIGHAND.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
-    }
-    if let Some(limit) = &context.nofile {
-        // SAFETY: the value lies in memory of the waiting parent. The call sets the limit of this process
-        // only.
-        if unsafe { libc::prlimit64(0, libc::RLIMIT_NOFILE, limit, ptr::null_mut()) } != 0 {
-            return Err(errno());
-        }
-    }
-    if context.request.command.die_with_parent {
-        // SAFETY: numbers only.
-        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-        // If the parent exited before that call, the signal never arrives.
-        // SAFETY: no arguments.
-        if unsafe { libc::getppid() } != context.parent {
-            return Err(libc::ESRCH);
-        }
-    }
-    Ok(())
-}
-
-/// Adds to the niceness inherited from the parent's thread.
-fn be_nice(nice: i32) -> Result<(), i32> {
-    // SAFETY: numbers only; 0 is this process.
-    let before = unsafe { libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, 0) };
-    if before < 0 {
-        return Err(errno());
-    }
-    // The call returns 20 minus the niceness, so that no result is negative (getpriority(2)).
-    let nice = (20 - before as i32).saturating_add(nice).clamp(-20, 19);
-    // SAFETY: as above.
-    match unsafe { libc::syscall(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, nice) } {
-        0 => Ok(()),
-        _ => Err(errno()),
-    }
-}
-
-/// Sets the slack of the child's only thread. The thread that started it has another one, although both
-/// share their memory.
-fn set_timer_slack(slack: Duration) -> Result<(), i32> {
-    // Zero would restore the default, which is inherited (prctl(2)).
-    let nanos = libc::c_ulong::try_from(slack.as_nanos()).unwrap_or(libc::c_ulong::MAX).max(1);
-    // SAFETY: numbers only.
-    match unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanos) } {
-        0 => Ok(()),
-        _ => Err(errno()),
-    }
-}
-
-fn errno() -> i32 {
-    // SAFETY: no arguments.
-    let place = unsafe { libc::__errno_location() };
-    // SAFETY: the address of this thread's errno, which the child shares with the waiting parent.
-    unsafe { *place }
+/// Refuses, as a kernel without the call does.
+///
+/// # Safety
+/// None is needed.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(super) unsafe fn clone3(
+    _args: &CloneArgs,
+    _entry: unsafe extern "C" fn(*mut c_void) -> !,
+    _context: *mut c_void,
+) -> isize {
+    -(libc::ENOSYS as isize)
 }

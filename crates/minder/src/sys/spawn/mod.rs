@@ -3,7 +3,8 @@
 //! | mechanism | where | lacks |
 //! | --- | --- | --- |
 //! | `clone3` | Linux 5.5 on x86-64 and aarch64 | – |
-//! | `posix_spawn` | every Unix; Linux without `clone3` | descriptor limit, death signal, niceness, slack |
+//! | `clone` | Linux where that is refused, as in many containers | – |
+//! | `posix_spawn` | other Unix | descriptor limit, death signal, niceness, slack |
 //! | `CreateProcessW` | Windows | process groups in the sense of Unix |
 
 mod types;
@@ -17,15 +18,14 @@ mod exec_args;
 mod request;
 #[cfg(unix)]
 mod null_device;
-#[cfg(all(
-    any(target_os = "linux", target_os = "android"),
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod clone3;
-#[cfg(unix)]
-mod posix;
 #[cfg(unix)]
 mod kept;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod clone3;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod clone;
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+mod posix;
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]

@@ -1,5 +1,5 @@
-//! `posix_spawn`: there on every Unix, and made by the C library without copying our memory where
-//! the operating system can.
+//! `posix_spawn`, for systems other than Linux. The C library makes it without copying our memory where the
+//! operating system can.
 
 #![expect(unsafe_code, reason = "the posix_spawn family")]
 
@@ -15,12 +15,10 @@ use crate::sys::guard::ignored_by_us;
 use crate::sys::pid::open_pidfd;
 use crate::sys::reap::Process;
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const SETSID: i32 = 0x80;
 #[cfg(target_vendor = "apple")]
 const SETSID: i32 = 0x400;
 /// Others have no flag for it: a session is refused there.
-#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+#[cfg(not(target_vendor = "apple"))]
 const SETSID: i32 = 0;
 
 /// Starts a child.
@@ -166,22 +164,13 @@ impl Actions {
             // SAFETY: initialised actions, two numbers.
             check(unsafe { libc::posix_spawn_file_actions_adddup2(&mut actions.0, source, target) })?;
         }
-        let highest = actions.keep(request.command.descriptors.kept())?;
-        #[cfg(all(target_os = "linux", target_env = "gnu"))]
-        // The call refuses a number that the limit allows no file to have.
-        if highest + 1 < super::kept::limit() {
-            // SAFETY: initialised actions, a number. (glibc 2.34)
-            check(unsafe { libc::posix_spawn_file_actions_addclosefrom_np(&mut actions.0, highest + 1) })?;
-        }
-        #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-        let _ = highest;
+        actions.keep(request.command.descriptors.kept())?;
         Ok(actions)
     }
 
-    /// Lets the child inherit these descriptors, and none between them; returns the highest
-    /// number that it has.
-    fn keep(&mut self, kept: &[Kept]) -> io::Result<RawFd> {
-        let Some(last) = kept.last() else { return Ok(2) };
+    /// Lets the child inherit these descriptors, and none between them.
+    fn keep(&mut self, kept: &[Kept]) -> io::Result<()> {
+        let Some(last) = kept.last() else { return Ok(()) };
         let left_open = super::inherited();
         for kept in kept {
             let is_left_open = left_open.binary_search(&kept.number).is_ok();
@@ -195,7 +184,7 @@ impl Actions {
             check(unsafe { libc::posix_spawn_file_actions_adddup2(&mut self.0, kept.number, kept.number) })?;
         }
         if cfg!(target_vendor = "apple") {
-            return Ok(last.number);
+            return Ok(());
         }
         // What the host left open without a mark. Everything else is closed by execve.
         for number in left_open.into_iter().take_while(|number| *number < last.number) {
@@ -204,16 +193,16 @@ impl Actions {
                 check(unsafe { libc::posix_spawn_file_actions_addclose(&mut self.0, number) })?;
             }
         }
-        Ok(last.number)
+        Ok(())
     }
 
-    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    #[cfg(target_vendor = "apple")]
     fn dir(&mut self, dir: &std::ffi::CStr) -> io::Result<()> {
         // SAFETY: initialised actions, a C string that outlives the spawn.
         check(unsafe { libc::posix_spawn_file_actions_addchdir_np(&mut self.0, dir.as_ptr()) })
     }
 
-    #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+    #[cfg(not(target_vendor = "apple"))]
     fn dir(&mut self, _dir: &std::ffi::CStr) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -22,10 +22,7 @@ pub(super) struct Request<'a> {
     pub(super) registration: Option<&'a Registration>,
     /// The soft descriptor limit to give back, if ours was raised.
     #[cfg_attr(
-        not(all(
-            any(target_os = "linux", target_os = "android"),
-            any(target_arch = "x86_64", target_arch = "aarch64")
-        )),
+        not(any(target_os = "linux", target_os = "android")),
         expect(dead_code, reason = "posix_spawn sets no limit")
     )]
     pub(super) nofile: Option<u64>,

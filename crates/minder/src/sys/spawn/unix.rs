@@ -31,11 +31,8 @@ pub(crate) struct Spawner {
     nonblocking: bool,
     /// The guardian of the children.
     guardian: Option<Arc<GuardianLink>>,
-    #[cfg(all(
-        any(target_os = "linux", target_os = "android"),
-        any(target_arch = "x86_64", target_arch = "aarch64")
-    ))]
-    clone3: super::clone3::Clone3,
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    by_clone: super::clone::CloneSpawner,
 }
 
 impl Spawner {
@@ -46,11 +43,8 @@ impl Spawner {
             null: None,
             nonblocking: false,
             guardian: None,
-            #[cfg(all(
-                any(target_os = "linux", target_os = "android"),
-                any(target_arch = "x86_64", target_arch = "aarch64")
-            ))]
-            clone3: super::clone3::Clone3::default(),
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            by_clone: super::clone::CloneSpawner::default(),
         }
     }
 
@@ -74,11 +68,8 @@ impl Spawner {
         // Opened first, so that its number is below those that a shared table is cut above. It is
         // never copied for a child.
         spawner.null = Some(Arc::new(open_null()?));
-        #[cfg(all(
-            any(target_os = "linux", target_os = "android"),
-            any(target_arch = "x86_64", target_arch = "aarch64")
-        ))]
-        spawner.clone3.reserve()?;
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        spawner.by_clone.reserve()?;
         Ok(spawner)
     }
 
@@ -143,22 +134,10 @@ impl Spawner {
             registration: registration.as_ref(),
             nofile: crate::sys::guard::inherited_nofile(),
         };
-        #[cfg(all(
-            any(target_os = "linux", target_os = "android"),
-            any(target_arch = "x86_64", target_arch = "aarch64")
-        ))]
-        let process = match self.clone3.spawn(&request) {
-            Err(failure) if failure.error.kind() == io::ErrorKind::Unsupported => {
-                super::posix::spawn(&request)
-            }
-            result => result,
-        };
-        #[cfg(not(all(
-            any(target_os = "linux", target_os = "android"),
-            any(target_arch = "x86_64", target_arch = "aarch64")
-        )))]
-        let process = super::posix::spawn(&request);
-        let mut process = process?;
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let mut process = self.by_clone.spawn(&request)?;
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let mut process = super::posix::spawn(&request)?;
         if let Some(registration) = &registration {
             registration.confirm(process.pid().cast_signed(), request.leads_group());
         }
