@@ -153,6 +153,23 @@ fn messages_wait_for_a_reader_of_stderr_and_jobs_do_not() {
     assert!(rest.contains("3 timed out"), "{rest}");
 }
 
+/// What ends a line on a terminal is known of output that waited in a file, too.
+#[test]
+fn no_line_is_ended_twice_on_a_terminal() {
+    let place = Place::new();
+    let mut command = place.command("run -j2 --status-level all");
+    command.group(Group::Terminal(Size { rows: 24, columns: 80 })).stdin(Stdio::inherit());
+    command.env("TERM", "xterm").args([
+        ":::",
+        "seq 100000; echo x >>../marks",
+        "sleep 0.1; echo x >>../marks",
+    ]);
+    let live = Run::start(&command);
+    wait_until("both jobs have run", || marks(&place) == 2);
+    let text = live.wait().exit_code(0).text();
+    assert!(text.contains("\n100000\r\n") && !text.contains("\r\n\r\n"), "{:?}", &text[text.len() - 300..]);
+}
+
 /// `2>&1`: one reader, one order.
 #[test]
 fn both_streams_in_one_pipe_keep_their_order() {

@@ -209,7 +209,8 @@ impl StdioWriter {
         }
         let mut queued = None;
         let copied = for_each_chunk(buffer, from, at, end, |at, bytes| {
-            if writer.is_stalled() {
+            // The display follows all bytes that go to a terminal.
+            if writer.is_stalled() && !writer.is_terminal() {
                 queued = Some(at);
                 return false;
             }
