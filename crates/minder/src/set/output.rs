@@ -279,7 +279,7 @@ impl ChildState {
         Ok(RetryStep::Resume { again: is_streaming })
     }
 
-    /// Returns whether nothing of the child goes on before chunks are dropped that the caller keeps. If it
+    /// Returns whether the child makes no event before chunks are dropped that the caller keeps. If it
     /// is being killed, its exit comes first.
     pub(super) fn is_starved(&self, read_size: usize) -> bool {
         let waits = self.waits_for_memory && (self.has_exited() || self.termination.is_none());
