@@ -13,7 +13,7 @@ use std::sync::Arc;
 ///
 /// The list is a copy: later changes of the environment of this process have no effect on it.
 ///
-/// Code that changes the environment without [`std::env`], such as a call of C's `setenv`, must not run
+/// Code that changes the environment without [`mod@std::env`], such as a call of C's `setenv`, must not run
 /// while a child starts or a list is made.
 ///
 /// ```

@@ -1,5 +1,7 @@
 //! Starts while another thread changes the environment of this process.
 
+#![expect(unsafe_code, reason = "the environment of processes that a test has for itself")]
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use crate::support::{alone, patience, quiet_child};
 
 const STARTS: u32 = 2000;
 
-/// Calls `test` in a process of its own, in which another thread sets and removes variables all the time.
+/// Calls `test` in a separate process, in which another thread sets and removes variables all the time.
 fn with_changes(name: &str, test: impl FnOnce()) {
     alone(name, || {
         let is_over = &AtomicBool::new(false);
@@ -21,7 +23,7 @@ fn with_changes(name: &str, test: impl FnOnce()) {
                     if is_over.load(Ordering::Relaxed) {
                         break;
                     }
-                    // SAFETY: all other code of this process that reads the environment does so through `std`.
+                    // SAFETY: all code of this process reads the environment through `std`.
                     unsafe { std::env::set_var(format!("SOME_{number}"), "value") };
                     // SAFETY: as above.
                     unsafe { std::env::remove_var(format!("SOME_{}", number * 7 % 64)) };
