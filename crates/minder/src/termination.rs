@@ -84,7 +84,8 @@ impl Termination {
     /// ```
     pub const STEPS_MAX: usize = 8;
 
-    /// Asks with `SIGTERM`, followed by `SIGCONT` for stopped processes, and kills after `grace`.
+    /// Asks with `SIGTERM`, and kills after `grace`. The processes are stopped until each has the signal, so
+    /// that none that is started meanwhile is missed.
     ///
     /// A [`ChildSet`](crate::ChildSet) kills by itself, even if the child has exited and other
     /// processes of its group have not. A lone

@@ -68,6 +68,37 @@ fn graceful_kill_escalates_for_processes_that_ignore_it() {
     });
 }
 
+/// A process that leaves the group after the set has looked, and before the shell ends by the signal, would
+/// not be found any more.
+#[cfg(target_os = "linux")]
+#[test]
+fn graceful_kill_ends_what_a_forking_child_starts_meanwhile() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let seconds = format!("60000.{}", std::process::id());
+    let is_ours = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == seconds.as_bytes())
+    };
+    let script = format!("i=0; while [ $i -lt 300 ]; do setsid sleep {seconds} & i=$((i+1)); done; wait");
+    let mut command = minder::Command::new("sh");
+    command.args(["-c", &script]);
+    for round in 0..if crate::support::is_long() { 100 } else { 8 } {
+        let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+        let id = set.spawn(&command, SpawnOptions::new()).expect("spawn shell");
+        let moment = Duration::from_millis(30 + round * 7 % 40);
+        set.wait_all(Some(moment), drop).expect("wait for shell");
+        set.kill(id, Termination::graceful(60 * SECOND)).expect("kill tree");
+        assert!(set.wait_all(Some(patience() - Instant::now()), drop).expect("wait for shell"), "in time");
+        let pids = std::fs::read_dir("/proc").expect("list processes").flatten();
+        let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let left: Vec<u32> = pids.filter(is_ours).collect();
+        for pid in left.iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        assert!(left.is_empty(), "round {round}: {left:?} are alive");
+    }
+}
+
 /// Without a free descriptor the set cannot search `/proc`. It treats the processes of the tree as
 /// alive, and kills them when it can search again.
 #[cfg(target_os = "linux")]

@@ -3,7 +3,8 @@
 /// What to send to a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TreeSignal {
-    /// This signal. Stopped processes are continued so that they receive it.
+    /// This signal. The processes are stopped before and continued afterwards, so that each is found and
+    /// receives it. A signal that stops is sent alone.
     Signal(i32),
     /// End, now.
     Kill,

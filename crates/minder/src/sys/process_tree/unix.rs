@@ -54,34 +54,48 @@ impl ProcessTree {
 
     /// Sends the signal to every process. If other code reaped the leader, `process` must know that.
     pub(crate) fn signal_all(&mut self, process: &Process, signal: TreeSignal) -> io::Result<()> {
-        let members = self.refresh(process);
         match signal {
-            TreeSignal::Signal(signal) => {
+            // After a stop signal the tree stays stopped.
+            TreeSignal::Signal(signal) if STOPS.contains(&signal) => {
+                let members = self.refresh(process);
                 self.send(process, signal)?;
                 self.signal_leavers(&members, signal);
-                // A stopped process receives the signal only after SIGCONT. After a stop signal the
-                // tree stays stopped.
-                if !STOPS.contains(&signal) {
-                    self.send(process, libc::SIGCONT)?;
-                }
+                Ok(())
+            }
+            TreeSignal::Signal(signal) => {
+                self.stop(process)?;
+                let sent = self.send(process, signal);
+                // Whatever came of the signal, the tree must not stay stopped.
+                sent.and(self.send(process, libc::SIGCONT))
             }
             TreeSignal::Kill => {
-                // Stopped first, so that a shell does not start its next command when the present one dies.
-                self.send(process, libc::SIGSTOP)?;
-                // A process that left the group just now is found as long as its parent lives.
-                self.stop_new_detached(process);
+                let members = self.stop(process)?;
                 self.send(process, libc::SIGKILL)?;
                 self.signal_leavers(&members, libc::SIGKILL);
+                Ok(())
             }
-            TreeSignal::Continue => self.send(process, libc::SIGCONT)?,
+            TreeSignal::Continue => {
+                self.refresh(process);
+                self.send(process, libc::SIGCONT)
+            }
             TreeSignal::Stop => {
-                self.send(process, libc::SIGSTOP)?;
-                self.stop_new_detached(process);
+                let members = self.stop(process)?;
                 // They are continued one by one if the leader is reaped meanwhile.
                 self.detached.extend(members);
+                Ok(())
             }
         }
-        Ok(())
+    }
+
+    /// Stops every process, so that each is found: a stopped shell does not start its next command when the
+    /// present one ends, and a process that leaves the group is found as long as its parent lives.
+    /// Returns the members of the group other than the leader.
+    fn stop(&mut self, process: &Process) -> io::Result<Vec<(libc::pid_t, u64)>> {
+        let members = self.refresh(process);
+        self.send(process, libc::SIGSTOP)?;
+        self.signal_leavers(&members, libc::SIGSTOP);
+        self.stop_new_detached(process);
+        Ok(members)
     }
 
     fn send(&mut self, process: &Process, signal: i32) -> io::Result<()> {
