@@ -83,6 +83,7 @@ pub(in crate::sys) struct Entry {
     pub(in crate::sys) started: u64,
     /// Whether it is exiting. Its files are closed already, and it disappears within microseconds.
     pub(in crate::sys) exiting: bool,
+    threads: u32,
 }
 
 /// A flag in field 9 of proc_pid_stat(5), from include/linux/sched.h.
@@ -91,9 +92,13 @@ pub(in crate::sys) const PF_EXITING: u32 = 4;
 /// Reads one process. Returns `None` if it has exited, and an error if there is no descriptor or
 /// memory for the read.
 pub(super) fn entry(pid: libc::pid_t) -> io::Result<Option<Entry>> {
-    match fs::read(format!("/proc/{pid}/stat")) {
+    use rustix::fs::{Mode, OFlags};
+    // The line has 52 numbers and a name of at most 64 bytes. One read returns it whole.
+    let mut line = [0; 2048];
+    let file = rustix::fs::open(format!("/proc/{pid}/stat"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    match file.and_then(|file| rustix::io::read(file, &mut line)).map_err(io::Error::from) {
         // The name may contain any bytes.
-        Ok(stat) => Ok(parse(&String::from_utf8_lossy(&stat))),
+        Ok(len) => Ok(parse(&String::from_utf8_lossy(&line[..len]))),
         Err(error) if is_exhausted(&error) => Err(error),
         // The process has exited, or `/proc` hides it from this user.
         Err(_) => Ok(None),
@@ -168,43 +173,56 @@ fn leads_threads(id: libc::pid_t) -> bool {
     leader.is_some_and(|leader| leader.trim().parse() == Ok(id))
 }
 
-pub(super) fn group_of(pid: libc::pid_t) -> Option<libc::pid_t> {
-    entry(pid).ok().flatten().map(|process| process.group)
-}
-
-/// Adds all living descendants of `root`, and of those found before, that can be read: parents first,
-/// without `root` itself. Removes those that have exited: their pids may belong to unrelated processes by
-/// now.
-pub(super) fn descendants(root: Option<libc::pid_t>, found: &mut HashSet<(libc::pid_t, u64)>) {
+/// Adds all living descendants of `root`, and of those found before, that are outside `group` and can be
+/// read, without `root` itself, and returns those inside it. Removes those that have exited: their pids may
+/// belong to unrelated processes by now.
+pub(super) fn descendants(
+    root: Option<libc::pid_t>,
+    group: Option<libc::pid_t>,
+    detached: &mut HashSet<(libc::pid_t, u64)>,
+) -> HashSet<(libc::pid_t, u64)> {
+    let mut members = HashSet::new();
     if why_no_table().is_some() {
-        found.clear();
-        return;
+        detached.clear();
+        return members;
     }
-    found.retain(|process| is_alive(*process).unwrap_or(true));
-    let mut parents = Vec::from_iter(root);
-    parents.extend(found.iter().map(|&(pid, _)| pid));
-    while let Some(parent) = parents.pop() {
-        for pid in children(parent) {
+    detached.retain(|process| is_alive(*process).unwrap_or(true));
+    let mut parents = Vec::from_iter(root.map(|root| (root, false)));
+    parents.extend(detached.iter().map(|&(pid, _)| (pid, false)));
+    while let Some((parent, has_one_thread)) = parents.pop() {
+        for pid in children(parent, has_one_thread) {
             // The entry is read after the pid was listed as a child. Only if it is still a child of this
             // parent, the start time is that of the descendant.
-            let child = entry(pid).ok().flatten().filter(|process| process.parent == parent);
-            if child.is_some_and(|process| found.insert((pid, process.started))) {
-                parents.push(pid);
+            let Some(child) = entry(pid).ok().flatten().filter(|process| process.parent == parent) else {
+                continue;
+            };
+            let process = (pid, child.started);
+            let is_new = if Some(child.group) == group {
+                detached.remove(&process);
+                members.insert(process)
+            } else {
+                detached.insert(process)
+            };
+            if is_new {
+                parents.push((pid, child.threads == 1));
             }
         }
     }
+    members
 }
 
 /// Returns the children of every thread of `pid`. Where the kernel has no `children` file
 /// (CONFIG_PROC_CHILDREN), it searches the whole table.
-fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
+fn children(pid: libc::pid_t, has_one_thread: bool) -> Vec<libc::pid_t> {
+    let parse = |list: &str| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+    if has_one_thread && let Ok(list) = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")) {
+        return parse(&list);
+    }
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let mut found = Vec::new();
     for thread in threads.flatten() {
         match fs::read_to_string(thread.path().join("children")) {
-            Ok(list) => {
-                found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<libc::pid_t>().ok()))
-            }
+            Ok(list) => found.extend::<Vec<_>>(parse(&list)),
             Err(_) => {
                 let _ = each(|process| {
                     if process.parent == pid {
@@ -262,6 +280,7 @@ fn parse(stat: &str) -> Option<Entry> {
         group: fields.get(2)?.parse().ok()?,
         started: fields.get(19)?.parse().ok()?,
         exiting: fields.get(6)?.parse::<u32>().ok()? & PF_EXITING != 0,
+        threads: fields.get(17)?.parse().ok()?,
     })
 }
 
@@ -318,6 +337,6 @@ mod tests {
         let own = std::process::id().cast_signed();
         let mut seen = false;
         each(|process| seen |= process.pid == own).expect("read /proc");
-        assert!(seen && group_of(own).is_some());
+        assert!(seen && entry(own).is_ok_and(|process| process.is_some()));
     }
 }

@@ -63,8 +63,9 @@ impl ProcessTree {
                 Ok(())
             }
             TreeSignal::Signal(signal) => {
-                self.stop(process)?;
+                let members = self.stop(process)?;
                 let sent = self.send(process, signal);
+                self.signal_leavers(&members, signal);
                 // Whatever came of the signal, the tree must not stay stopped.
                 sent.and(self.send(process, libc::SIGCONT))
             }
@@ -81,6 +82,7 @@ impl ProcessTree {
             TreeSignal::Stop => {
                 let members = self.stop(process)?;
                 // They are continued one by one if the leader is reaped meanwhile.
+                self.signal_leavers(&members, libc::SIGSTOP);
                 self.detached.extend(members);
                 Ok(())
             }
@@ -88,13 +90,21 @@ impl ProcessTree {
     }
 
     /// Stops every process, so that each is found: a stopped shell does not start its next command when the
-    /// present one ends, and a process that leaves the group is found as long as its parent lives.
-    /// Returns the members of the group other than the leader.
-    fn stop(&mut self, process: &Process) -> io::Result<Vec<(libc::pid_t, u64)>> {
-        let members = self.refresh(process);
+    /// present one ends, and a process that leaves the group is found as long as its parent lives. Returns the
+    /// members of the group.
+    ///
+    /// A stopped process starts no other, so fewer are new in each round.
+    fn stop(&mut self, process: &Process) -> io::Result<HashSet<(libc::pid_t, u64)>> {
         self.send(process, libc::SIGSTOP)?;
-        self.signal_leavers(&members, libc::SIGSTOP);
-        self.stop_new_detached(process);
+        let mut members = HashSet::new();
+        for _ in 0..PASSES_MAX {
+            let known = self.detached.clone();
+            members = self.refresh(process);
+            if self.detached.is_subset(&known) {
+                break;
+            }
+            self.signal_detached(libc::SIGSTOP);
+        }
         Ok(members)
     }
 
@@ -123,19 +133,6 @@ impl ProcessTree {
         Ok(())
     }
 
-    /// Stops the processes that left the group between the snapshot and the signal. A stopped
-    /// process starts no other, so there are fewer in each round.
-    fn stop_new_detached(&mut self, process: &Process) {
-        for _ in 0..PASSES_MAX {
-            let known = self.detached.clone();
-            self.refresh(process);
-            if self.detached.is_subset(&known) {
-                return;
-            }
-            self.signal_detached(libc::SIGSTOP);
-        }
-    }
-
     /// Returns whether any process except zombies is left in the group or among the detached
     /// processes. The leader must have exited before the snapshot.
     pub(crate) fn is_alive(&mut self, snapshot: &ProcessSnapshot) -> bool {
@@ -147,41 +144,41 @@ impl ProcessTree {
     /// Returns whether members of the group outlived the leader, which must be reaped by now.
     /// Nothing is sent, so that a number that was re-used in this moment does no harm.
     ///
-    /// A group of zombies exists until their new parent reaps them. To distinguish it, this takes a snapshot,
-    /// if there is none that was taken after the exit of the leader.
+    /// A group of zombies exists until their new parent reaps them. `snapshot`, which was taken after the
+    /// exit of the leader, distinguishes it: a group without a running process gets none any more. Otherwise
+    /// this takes a new one.
     pub(crate) fn left_running(&self, snapshot: &mut Option<ProcessSnapshot>) -> bool {
         let Some(group) = self.group.filter(|_| !self.is_gone) else { return false };
         // SAFETY: kill takes two numbers; signal 0 only asks.
         let answered = unsafe { libc::kill(-group, 0) } == 0;
-        answered && snapshot.get_or_insert_with(ProcessSnapshot::now).has_running_group(group)
+        let had_running = |snapshot: &ProcessSnapshot| snapshot.has_running_group(group);
+        answered
+            && snapshot.as_ref().is_none_or(had_running)
+            && had_running(snapshot.insert(ProcessSnapshot::now()))
     }
 
     /// Looks for the descendants. Returns those that are in the group; the others are the detached ones.
     /// The numbers of a leader that was reaped may belong to other processes. All that are known count as
     /// detached then.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn refresh(&mut self, process: &Process) -> Vec<(libc::pid_t, u64)> {
+    fn refresh(&mut self, process: &Process) -> HashSet<(libc::pid_t, u64)> {
         let is_reaped = process.reaped();
-        super::proc::descendants((!is_reaped).then_some(self.leader), &mut self.detached);
-        let Some(group) = self.group else { return Vec::new() };
-        if is_reaped {
-            return Vec::new();
-        }
-        self.detached.extract_if(|&(pid, _)| super::proc::group_of(pid) == Some(group)).collect()
+        let root = (!is_reaped).then_some(self.leader);
+        super::proc::descendants(root, self.group.filter(|_| !is_reaped), &mut self.detached)
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn refresh(&mut self, _process: &Process) -> Vec<(libc::pid_t, u64)> {
+    fn refresh(&mut self, _process: &Process) -> HashSet<(libc::pid_t, u64)> {
         let _ = (self.leader, &self.detached);
-        Vec::new()
+        HashSet::new()
     }
 
     /// Signals the processes that were in the group and left it before the group got the signal. If that
     /// ended their parents, they would not be found any more.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn signal_leavers(&mut self, members: &[(libc::pid_t, u64)], signal: i32) {
+    fn signal_leavers(&mut self, members: &HashSet<(libc::pid_t, u64)>, signal: i32) {
         for &process in members {
-            if super::proc::group_of(process.0).is_some_and(|group| Some(group) != self.group)
+            if group_now(process.0).is_some_and(|group| Some(group) != self.group)
                 && super::proc::signal(process, signal)
             {
                 self.detached.insert(process);
@@ -191,7 +188,7 @@ impl ProcessTree {
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     #[expect(clippy::unused_self, reason = "the form of Linux")]
-    fn signal_leavers(&mut self, _members: &[(libc::pid_t, u64)], _signal: i32) {}
+    fn signal_leavers(&mut self, _members: &HashSet<(libc::pid_t, u64)>, _signal: i32) {}
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn signal_detached(&mut self, signal: i32) {
