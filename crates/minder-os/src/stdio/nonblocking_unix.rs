@@ -17,6 +17,7 @@ const SLICE: usize = if cfg!(any(target_os = "linux", target_os = "android")) { 
 pub(super) struct NonblockingWriter {
     method: Method,
     is_terminal: bool,
+    #[cfg(any(target_os = "linux", target_os = "android"))]
     is_pipe: bool,
     /// Device and number of the file.
     id: (u64, u64),
@@ -39,7 +40,13 @@ enum Method {
 impl NonblockingWriter {
     pub(super) fn new(file: &File) -> Self {
         let Ok(stat) = fstat(file) else {
-            return Self { method: Method::Plain, is_terminal: false, is_pipe: false, id: (0, 0) };
+            return Self {
+                method: Method::Plain,
+                is_terminal: false,
+                #[cfg(any(target_os = "linux", target_os = "android"))]
+                is_pipe: false,
+                id: (0, 0),
+            };
         };
         let kind = FileType::from_raw_mode(stat.st_mode);
         let is_terminal = kind == FileType::CharacterDevice && isatty(file);
@@ -54,7 +61,13 @@ impl NonblockingWriter {
             reason = "the types differ between systems"
         )]
         let id = (stat.st_dev as u64, stat.st_ino as u64);
-        Self { method, is_terminal, is_pipe: kind == FileType::Fifo, id }
+        Self {
+            method,
+            is_terminal,
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            is_pipe: kind == FileType::Fifo,
+            id,
+        }
     }
 
     pub(super) fn is_terminal(&self) -> bool {
