@@ -354,8 +354,8 @@ fn jobs_start_in_the_order_of_the_configuration() {
         let pool = Arc::new(JobPool::new(config, Duration::from_secs(600)));
         let woken = Arc::clone(&pool);
         let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
-        let (left, wake) = (costs.into(), Box::new(move || woken.wake()));
-        let mut handler = Costs { left, is_pending: false, wake, started: Vec::new() };
+        let wake = Box::new(move || woken.wake());
+        let mut handler = Costs { left: costs.into(), is_pending: false, wake, started: Vec::new() };
         pool.run_worker(&mut set, 0, 1, &mut handler).expect("run worker");
         handler.started
     };

@@ -147,7 +147,8 @@ impl<P> Dependencies<P> {
     /// This is a loop with a work list, because a recursion could overflow the stack: the caller
     /// chooses the length of a chain of jobs.
     pub(super) fn record(&mut self, number: u64, succeeded: bool) -> (Vec<P>, u64) {
-        let (mut ready, mut skipped) = (Vec::new(), 0);
+        let mut ready = Vec::new();
+        let mut skipped = 0;
         let Some(states) = &mut self.states else { return (ready, skipped) };
         let mut finished = vec![number];
         while let Some(number) = finished.pop() {

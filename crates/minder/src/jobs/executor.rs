@@ -153,7 +153,8 @@ impl Executor {
     ///
     /// The iterator is called by one thread at a time. It may block until the finisher provides the next
     /// item: results are finished, and items are retried, meanwhile. The run ends after that call has
-    /// returned: after a stop it must not wait for an item that comes back to be dropped. Its size hint decides only how many threads are started: a wrong one loses no item.
+    /// returned: after a stop it must not wait for an item that comes back to be dropped. Its
+    /// size hint decides only how many threads are started: a wrong one loses no item.
     ///
     /// # Panics
     /// If the finisher or [`IntoIterator::into_iter`] panics; the running items end before. A panic of

@@ -9,9 +9,9 @@ pub(super) struct PoolState<J> {
     pub(super) source_exhausted: bool,
     /// Whether no job starts before the source is exhausted, because the order needs to know all jobs.
     pub(super) is_gathering: bool,
-    /// By [`JobPool::set_paused`](super::JobPool::set_paused).
+    /// By `JobPool::set_paused`.
     pub(super) paused: bool,
-    /// By [`JobPool::suspend`](super::JobPool::suspend).
+    /// By `JobPool::suspend`.
     pub(super) suspended: bool,
 }
 

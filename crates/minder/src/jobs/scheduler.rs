@@ -663,7 +663,9 @@ impl<J> Scheduler<J> {
     /// Releases the jobs that wait for this job, or skips them and the jobs that wait for those.
     fn record_result(&mut self, number: u64, succeeded: bool) {
         let (ready, skipped) = self.dependencies.record(number, succeeded);
-        ready.into_iter().for_each(|pending| self.queue(pending));
+        for pending in ready {
+            self.queue(pending);
+        }
         self.counts.skipped += skipped;
     }
 }

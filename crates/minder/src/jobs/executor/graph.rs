@@ -13,7 +13,8 @@ use std::fmt;
 /// let run = |edges: &[(usize, usize)]| {
 ///     let edges = edges.iter().copied();
 ///     let finisher = |_, _| ControlFlow::Continue(());
-///     Executor::new(2).run_graph(["a", "b", "c"], edges, |_| Ok::<_, ()>(()), finisher).map(|run| run.counts)
+///     let processor = |_: &mut &str| Ok::<_, ()>(());
+///     Executor::new(2).run_graph(["a", "b", "c"], edges, processor, finisher).map(|run| run.counts)
 /// };
 /// assert!(run(&[(0, 1), (1, 2)]).is_ok_and(|counts| counts.succeeded == 3));
 ///

@@ -90,8 +90,8 @@ impl ProcessTree {
     }
 
     /// Stops every process, so that each is found: a stopped shell does not start its next command when the
-    /// present one ends, and a process that leaves the group is found as long as its parent lives. Returns the
-    /// members of the group.
+    /// present one ends, and a process that leaves the group is found as long as its parent lives.
+    /// Returns the members of the group.
     ///
     /// A stopped process starts no other, so fewer are new in each round.
     fn stop(&mut self, process: &Process) -> io::Result<HashSet<(libc::pid_t, u64)>> {
@@ -148,7 +148,10 @@ impl ProcessTree {
     /// exit of the leader, distinguishes it: a group without a running process gets none any more. Otherwise
     /// this takes a new one.
     pub(crate) fn left_running(&self, snapshot: &mut Option<ProcessSnapshot>) -> bool {
-        let Some(group) = self.group.filter(|_| !self.is_gone) else { return false };
+        let Some(group) = self.group else { return false };
+        if self.is_gone {
+            return false;
+        }
         // SAFETY: kill takes two numbers; signal 0 only asks.
         let answered = unsafe { libc::kill(-group, 0) } == 0;
         let had_running = |snapshot: &ProcessSnapshot| snapshot.has_running_group(group);

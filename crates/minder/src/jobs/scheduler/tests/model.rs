@@ -209,7 +209,9 @@ impl Model {
     fn halt(&mut self) {
         self.halted = true;
         let waits = |state| matches!(state, State::Blocked | State::Ready(_) | State::Retry(_));
-        self.numbers(waits).into_iter().for_each(|number| self.drop_job(number));
+        for number in self.numbers(waits) {
+            self.drop_job(number);
+        }
     }
 }
 
@@ -294,7 +296,8 @@ fn run(seed: u64) {
 
 /// Submits a job with up to three dependencies, some of which are wrong.
 fn submit(scheduler: &mut Scheduler<u64>, model: &mut Model, random: &mut Random) {
-    let (number, cost) = (model.jobs.len() as u64 + 1, 1 + below(random, 5));
+    let number = model.jobs.len() as u64 + 1;
+    let cost = 1 + below(random, 5);
     let names_any = below(random, 10) == 0;
     let limit = if names_any { number + 3 } else { number };
     let mut after: Vec<u64> = (0..below(random, 4)).map(|_| below(random, limit)).collect();
