@@ -163,7 +163,7 @@ impl<J: Send> JobPool<J> {
     /// Returns whether a failure of this attempt would be final for its job. The attempt runs, or its
     /// result is being determined. Do not call this from [`JobSource::next_job`](super::JobSource::next_job).
     ///
-    /// The answer stays valid: see [`Scheduler::is_last_attempt`].
+    /// The answer stays valid: see [`Scheduler::is_last_attempt`](super::Scheduler::is_last_attempt).
     ///
     /// ```
     /// use minder::Outcome;
