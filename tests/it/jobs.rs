@@ -260,25 +260,6 @@ fn run_returns_the_handlers_of_all_threads() {
     assert_eq!(test.pool.counts().succeeded, 40);
 }
 
-/// Their numbers in the set are lower than those of the jobs, and the pool remembers none of them.
-#[test]
-fn children_that_the_set_has_before_take_slots_and_are_waited_for() {
-    let test = PoolTest::new(max_running(4), (0..20).map(|_| test_child("spew 1000")));
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
-    let options = minder::SpawnOptions::new();
-    for words in ["spew 100000", "exit 3", "sleep-ms 50"] {
-        set.spawn(&test_child(words), options).expect("spawn test child");
-    }
-    let killed = set.spawn(&quiet_child(LONG), options).expect("spawn test child");
-    set.kill(killed, Termination::IMMEDIATE).expect("kill child");
-    let mut handler = TestHandler { test: &test, index: 0, written: HashMap::new() };
-    test.pool.run_worker(&mut set, 0, 1, &mut handler).expect("run worker");
-    assert!(set.is_empty());
-    assert_eq!((test.counts(), test.pool.counts().succeeded), ((20, 20), 20));
-    let log = test.log.lock().expect("lock log");
-    assert!(log.text.len() == 20 && log.text.values().all(|text| *text == patterned(1000)));
-}
-
 #[test]
 fn set_with_children_is_refused_and_they_keep_running() {
     let test = PoolTest::new(max_running(4), (0..3).map(|_| test_child("exit 0")));

@@ -167,7 +167,8 @@ impl ProcessTree {
     fn refresh(&mut self, process: &Process) -> HashSet<(libc::pid_t, u64)> {
         let is_reaped = process.reaped();
         let root = (!is_reaped).then_some(self.leader);
-        super::proc::descendants(root, self.group.filter(|_| !is_reaped), &mut self.detached)
+        let group = if is_reaped { None } else { self.group };
+        super::proc::descendants(root, group, &mut self.detached)
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
