@@ -158,7 +158,9 @@ impl CloneSpawner {
         let given = request.streams.iter().copied().filter(|&fd| fd >= 0);
         let highest = given.clone().max().unwrap_or(0);
         let crossed = given.clone().any(|fd| fd < 3);
-        let shared = !self.cut_refused && (self.low.is_some() || highest >= SHARED_FROM);
+        // valgrind ends a program that calls clone with other flags than those of vfork.
+        let may_share = !self.cut_refused && !self.refused;
+        let shared = may_share && (self.low.is_some() || highest >= SHARED_FROM);
         if !shared && !crossed {
             return Ok((request.streams, 0));
         }
