@@ -343,6 +343,9 @@ fn stray_of_a_suspended_child_that_the_kernel_reaped_is_resumed() {
 /// Returns whether the kernel signals the group of a leader that was reaped (Linux 6.9).
 #[cfg(target_os = "linux")]
 fn names_groups_of_reaped_leaders() -> bool {
+    if rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty()).is_err() {
+        return false;
+    }
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
     (numbers.next(), numbers.next()) >= (Some(6), Some(9))

@@ -83,6 +83,26 @@ impl LineBuffer {
         released
     }
 
+    /// Writes what was queued of the streams whose line was partly written, at the end of the job: the rest
+    /// of a line belongs to its beginning, even while a reader takes nothing. Another job is not live then.
+    pub(crate) fn finish_open_lines(&mut self, sink: &mut LineSink<'_>) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            if !self.open_lines[stream as usize] {
+                continue;
+            }
+            let mut others = VecDeque::new();
+            for (of, chunk) in self.queued.drain(..) {
+                if of == stream {
+                    let decoration = sink.style.map(|style| (style, &mut sink.decorators[stream as usize]));
+                    sink.sequencer.show_chunk(sink.job, stream, chunk, decoration);
+                } else {
+                    others.push_back((of, chunk));
+                }
+            }
+            self.queued = others;
+        }
+    }
+
     /// Ends the incomplete lines that were partly written, before the job runs again, which may be
     /// much later or never. Returns `true` if the job was live.
     pub(crate) fn close_open_lines(&mut self, sink: &mut LineSink<'_>) -> bool {

@@ -291,6 +291,7 @@ impl RunWorker<'_> {
     pub(crate) fn discard_attempt(&mut self, running: &mut RunningJob, task: &Task) {
         close_styled_lines(self.context, running);
         let (lines, mut sink) = running.output.lines(self.context.sequencer, running.number, self.line_max);
+        lines.finish_open_lines(&mut sink);
         if lines.close_open_lines(&mut sink) {
             self.context.pool.wake();
         }

@@ -328,7 +328,7 @@ impl JobHandler for RunWorker<'_> {
         }
         let succeeded = running.succeeded;
         let may_be_cut_off = self.must_hold(&running, &outcome);
-        let queued = self.unread_output(&running);
+        let queued = self.unread_output(&mut running);
         if may_be_cut_off || queued.is_some() {
             self.hold(attempt, task, running, (outcome, cause), (may_be_cut_off, queued));
         } else {

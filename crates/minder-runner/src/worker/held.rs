@@ -22,6 +22,7 @@ use minder::jobs::Attempt;
 
 use super::held_queue::{HELD_FILES_MAX, HeldFinish};
 use super::state::RunWorker;
+use crate::config::OutputView;
 use crate::input::JobArgs;
 use crate::queue::Task;
 use crate::report::EndCause;
@@ -49,10 +50,16 @@ impl RunWorker<'_> {
             && !self.context.pool.is_cancelled()
     }
 
-    /// Returns what has to be written before the event of a job, if that waits for a reader.
-    pub(crate) fn unread_output(&self, running: &RunningJob) -> Option<[u64; 2]> {
+    /// Writes the rest of the job's lines that were partly written. Returns what has to be written before the
+    /// event of the job, if that waits for a reader.
+    pub(crate) fn unread_output(&self, running: &mut RunningJob) -> Option<[u64; 2]> {
         if running.is_interrupted {
             return None;
+        }
+        if self.context.config.view == OutputView::Lines {
+            let (lines, mut sink) =
+                running.output.lines(self.context.sequencer, running.number, self.line_max);
+            lines.finish_open_lines(&mut sink);
         }
         self.context.sequencer.take_queued(running.number)
     }
