@@ -12,6 +12,8 @@ use minder::{
 use crate::support::{alone, patience, quiet_child};
 
 const STARTS: u32 = 2000;
+/// Fewer: on a busy machine each waits for the lock of std, which another thread takes all the time.
+const RESTARTS: u32 = 200;
 
 /// Calls `test` in a separate process, in which another thread sets and removes variables all the time.
 fn with_changes(name: &str, test: impl FnOnce()) {
@@ -60,7 +62,7 @@ fn start_succeeds_while_another_thread_changes_variables() {
 fn restart_succeeds_while_another_thread_changes_variables() {
     with_changes("spawn::environment::restart_succeeds_while_another_thread_changes_variables", || {
         let set = BackgroundSet::new(ChildSetConfig::new()).expect("start background set");
-        let policy = RestartPolicy::new(Restart::Always).backoff(Duration::ZERO).max_restarts(Some(STARTS));
+        let policy = RestartPolicy::new(Restart::Always).backoff(Duration::ZERO).max_restarts(Some(RESTARTS));
         set.spawn(&true_command(), SpawnOptions::new().restart(policy)).expect("start child");
         let until = patience();
         let mut restarted = 0;
@@ -77,7 +79,7 @@ fn restart_succeeds_while_another_thread_changes_variables() {
                 }
             }
         }
-        assert!(restarted > STARTS / 2, "only {restarted} restarts");
+        assert!(restarted > RESTARTS / 2, "only {restarted} restarts");
         set.stop(Duration::ZERO).expect("stop");
     });
 }
