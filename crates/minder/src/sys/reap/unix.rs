@@ -234,11 +234,12 @@ impl Process {
     /// # Errors
     /// The group has no process, or the operating system cannot do that.
     pub(crate) fn signal_left_group(&self, signal: i32) -> io::Result<()> {
-        match &self.pidfd {
-            #[cfg(any(target_os = "linux", target_os = "android"))]
-            Some(pidfd) => crate::sys::pid::signal_group_of(pidfd.as_fd(), signal),
-            _ => Err(io::Error::from(io::ErrorKind::Unsupported)),
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if let Some(pidfd) = &self.pidfd {
+            return crate::sys::pid::signal_group_of(pidfd.as_fd(), signal);
         }
+        let _ = signal;
+        Err(io::Error::from(io::ErrorKind::Unsupported))
     }
 
     /// Returns the pidfd, if there is one.
