@@ -103,6 +103,8 @@ impl Lines {
             {
                 // The line begins with the part of another line that was cut off.
                 lines.found.push(known(&whole[last..]).unwrap_or_else(|| panic!("torn: {:?}", text(&whole))));
+            } else if look.tagged && !shown.cut.is_empty() && whole.len() < WIDTH {
+                // The first part of a line that was cut off, which was ended before the next tag.
             } else {
                 // The attempt before was killed after it had shown the first part of this line.
                 assert!(place == 0 && whole.len() < WIDTH, "torn: line {place}, {:?}", text(&whole));
