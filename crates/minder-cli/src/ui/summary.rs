@@ -165,8 +165,6 @@ impl Summary<'_> {
         self.report.resume.as_ref().map(|command| format!("  to resume: minder {}", shown(command)))
     }
 
-    /// Returns the line about processes that jobs left running. After a run that ended by itself,
-    /// they continue to run.
     /// Returns the lines about jobs that may have lost output after their end.
     pub(crate) fn leaked_lines(&self) -> Vec<String> {
         let stats = &self.report.stats;
@@ -181,6 +179,8 @@ impl Summary<'_> {
         lines
     }
 
+    /// Returns the line about processes that jobs left running. After a run that ended by itself,
+    /// they continue to run.
     fn left_lines(&self) -> Option<String> {
         let adopted: Vec<String> = self
             .report

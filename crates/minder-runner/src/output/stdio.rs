@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use minder::{Chunk, Stream};
 use minder_os::files::read_at;
@@ -60,9 +60,6 @@ pub(crate) struct StdioWriter {
     out_name: String,
     /// Whether standard output was closed before this process started.
     is_shut: bool,
-    opened_at: Instant,
-    /// When output was last written, in milliseconds since `opened_at`.
-    written_at: AtomicU64,
 }
 
 impl StdioWriter {
@@ -98,8 +95,6 @@ impl StdioWriter {
             failure: Mutex::new(None),
             out_name,
             is_shut,
-            opened_at: Instant::now(),
-            written_at: AtomicU64::new(0),
         })
     }
 
@@ -108,17 +103,14 @@ impl StdioWriter {
         &*self.observer
     }
 
-    /// Notes that output was written, or moved by the kernel.
-    pub(crate) fn note_written(&self) {
-        let now = u64::try_from(self.opened_at.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.written_at.store(now, Ordering::Relaxed);
+    /// Notes that the kernel moved bytes to standard output.
+    pub(crate) fn note_forwarded(&self) {
+        self.out.note_written();
     }
 
     /// Returns how long nothing has been written.
     pub(crate) fn silence(&self) -> Duration {
-        let written_at = Duration::from_millis(self.written_at.load(Ordering::Relaxed));
-        let silence = self.opened_at.elapsed().saturating_sub(written_at);
-        silence.min(self.out.silence()).min(self.err.silence())
+        self.out.silence().min(self.err.silence())
     }
 
     /// Returns `true` if standard output has no reader any more.
@@ -182,7 +174,7 @@ impl StdioWriter {
             writer.write(bytes, charge);
         }
         if !self.note_failure(stream, writer) {
-            self.note_written();
+            writer.note_written();
         }
     }
 
@@ -205,7 +197,7 @@ impl StdioWriter {
             at = writer.send_now(from, at, end);
         }
         if at > start {
-            self.note_written();
+            writer.note_written();
         }
         let mut queued = None;
         let copied = for_each_chunk(buffer, from, at, end, |at, bytes| {

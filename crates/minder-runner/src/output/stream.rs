@@ -56,7 +56,7 @@ struct Inner {
     drained: Condvar,
     stalled: AtomicBool,
     failed: AtomicBool,
-    /// When the thread last wrote something, in milliseconds since `opened_at`.
+    /// When something was last written, in milliseconds since `opened_at`.
     written_at: AtomicU64,
     opened_at: Instant,
     /// Called with `true` when bytes begin to wait, under the lock, and with `false` when none waits any
@@ -79,8 +79,6 @@ struct State {
     written: u64,
     /// How many bytes of the queue are in memory and count in no other limit.
     memory: usize,
-    /// Chunks whose decorated bytes are in memory, each with the number of the item that has them.
-    charges: VecDeque<(u64, Arc<Chunk>)>,
     overflow: Option<(Arc<File>, u64)>,
     has_thread: bool,
     is_closed: bool,
@@ -98,9 +96,15 @@ pub(crate) enum StreamError {
     Read(io::Error),
 }
 
-/// What waits for the reader.
+/// What waits for the reader, and what to do once it was written.
 #[derive(Debug)]
-enum Item {
+struct Item {
+    content: Content,
+    done: Option<Done>,
+}
+
+#[derive(Debug)]
+enum Content {
     Bytes(Vec<u8>),
     /// The rest of a chunk, from an offset on. It counts in the memory of its job.
     Chunk(Arc<Chunk>, usize),
@@ -108,12 +112,10 @@ enum Item {
         file: Arc<File>,
         at: u64,
         end: u64,
-        /// What to do once it was written.
-        done: Option<Done>,
     },
 }
 
-/// A function to be called when a part of a file has been written.
+/// A function to be called when something has been written.
 pub(crate) struct Done(pub(crate) Box<dyn FnOnce() + Send>);
 
 impl std::fmt::Debug for Done {
@@ -152,7 +154,6 @@ impl OutputStream {
                 queued: 0,
                 written: 0,
                 memory: 0,
-                charges: VecDeque::new(),
                 overflow: None,
                 has_thread: false,
                 is_closed: false,
@@ -187,7 +188,12 @@ impl OutputStream {
         self.0.stalled.load(Ordering::SeqCst)
     }
 
-    /// Returns how long no queued byte was written.
+    /// Notes that something was written.
+    pub(crate) fn note_written(&self) {
+        self.0.note_written();
+    }
+
+    /// Returns how long nothing has been written.
     pub(crate) fn silence(&self) -> Duration {
         let written_at = Duration::from_millis(self.0.written_at.load(Ordering::Relaxed));
         self.0.opened_at.elapsed().saturating_sub(written_at)
@@ -236,27 +242,24 @@ impl OutputStream {
         if rest.is_empty() || self.has_failed() {
             return;
         }
-        let item = match charge {
-            Some(chunk) if chunk.as_ptr_range() == bytes.as_ptr_range() => {
-                Item::Chunk(chunk, bytes.len() - rest.len())
-            }
-            // Decorated bytes can be many times as long as the chunk, which only makes the job wait.
-            charge if state.memory + rest.len() > MEMORY_MAX => match self.0.save(state, rest) {
-                Ok((file, at, end)) => {
-                    let done = charge.map(|charge| Done(Box::new(move || drop(charge))));
-                    Item::Range { file, at, end, done }
-                }
+        if let Some(chunk) = &charge
+            && chunk.as_ptr_range() == bytes.as_ptr_range()
+        {
+            let content = Content::Chunk(Arc::clone(chunk), bytes.len() - rest.len());
+            return self.push(guard, Item { content, done: None });
+        }
+        // Decorated bytes can be many times as long as the chunk, which only makes the job wait.
+        let content = if state.memory + rest.len() <= MEMORY_MAX {
+            state.memory += rest.len();
+            Content::Bytes(rest.to_vec())
+        } else {
+            match self.0.save(state, rest) {
+                Ok(saved) => saved,
                 Err(error) => return self.0.fail(state, StreamError::Save(error)),
-            },
-            charge => {
-                state.memory += rest.len();
-                if let Some(charge) = charge {
-                    state.charges.push_back((state.queued + 1, charge));
-                }
-                Item::Bytes(rest.to_vec())
             }
         };
-        self.push(guard, item);
+        let done = charge.map(|charge| Done(Box::new(move || drop(charge))));
+        self.push(guard, Item { content, done });
     }
 
     /// Writes what the kernel moves at once of a part of a file. Returns where the rest begins.
@@ -277,7 +280,7 @@ impl OutputStream {
 
     /// Queues a part of a file. `done` is called once it was written.
     pub(crate) fn push_range(&self, file: Arc<File>, at: u64, end: u64, done: Option<Done>) {
-        self.push(self.0.lock(), Item::Range { file, at, end, done });
+        self.push(self.0.lock(), Item { content: Content::Range { file, at, end }, done });
     }
 
     fn push(&self, mut state: MutexGuard<'_, State>, item: Item) {
@@ -326,7 +329,7 @@ impl Inner {
     }
 
     /// Saves bytes that do not fit into memory.
-    fn save(&self, state: &mut State, bytes: &[u8]) -> io::Result<(Arc<File>, u64, u64)> {
+    fn save(&self, state: &mut State, bytes: &[u8]) -> io::Result<Content> {
         let (file, at) = match state.overflow.take() {
             Some(overflow) => overflow,
             None => (Arc::new(create_unnamed_file(&self.overflow_dir)?), 0),
@@ -334,7 +337,7 @@ impl Inner {
         write_all_at(&file, bytes, at)?;
         let end = at + bytes.len() as u64;
         state.overflow = Some((Arc::clone(&file), end));
-        Ok((file, at, end))
+        Ok(Content::Range { file, at, end })
     }
 
     fn fail(&self, state: &mut State, failure: StreamError) {
@@ -349,7 +352,6 @@ impl Inner {
     fn end_stall(&self, state: &mut State) {
         state.overflow = None;
         state.memory = 0;
-        state.charges.clear();
         self.drained.notify_all();
         if self.stalled.swap(false, Ordering::SeqCst) {
             (self.on_change)(false);
@@ -377,16 +379,14 @@ impl Inner {
 
     /// Notes that an item was written, or why not.
     fn finish_item(&self, state: &mut State, item: Item, written: Result<(), StreamError>) {
-        match item {
-            Item::Bytes(bytes) => state.memory = state.memory.saturating_sub(bytes.len()),
-            Item::Range { done: Some(done), .. } if written.is_ok() => (done.0)(),
-            Item::Chunk(..) | Item::Range { .. } => (),
+        if let Content::Bytes(bytes) = &item.content {
+            state.memory = state.memory.saturating_sub(bytes.len());
+        }
+        if let (Some(done), Ok(())) = (item.done, &written) {
+            (done.0)();
         }
         // It may have failed meanwhile, and then nothing is queued any more.
         state.written = (state.written + 1).min(state.queued);
-        while state.charges.front().is_some_and(|(item, _)| *item <= state.written) {
-            state.charges.pop_front();
-        }
         match written {
             Err(failure) => self.fail(state, failure),
             Ok(()) if state.queue.is_empty() => self.end_stall(state),
@@ -396,10 +396,10 @@ impl Inner {
 
     /// Writes an item, and waits for the reader.
     fn write_item(&self, item: &Item) -> Result<(), StreamError> {
-        match item {
-            Item::Bytes(bytes) => self.write_bytes(bytes).map_err(StreamError::Write),
-            Item::Chunk(chunk, at) => self.write_bytes(&chunk[*at..]).map_err(StreamError::Write),
-            Item::Range { file, at, end, .. } => self.write_range(file, *at, *end),
+        match &item.content {
+            Content::Bytes(bytes) => self.write_bytes(bytes).map_err(StreamError::Write),
+            Content::Chunk(chunk, at) => self.write_bytes(&chunk[*at..]).map_err(StreamError::Write),
+            Content::Range { file, at, end } => self.write_range(file, *at, *end),
         }
     }
 
@@ -414,9 +414,13 @@ impl Inner {
     /// Writes once, as soon as the reader takes something.
     fn write_some<T>(&self, mut write: impl FnMut(&mut NonblockingWriter) -> io::Result<T>) -> io::Result<T> {
         let written = blocking_io::write_with(&self.file, || write(&mut self.lock().writer))?;
+        self.note_written();
+        Ok(written)
+    }
+
+    fn note_written(&self) {
         let now = u64::try_from(self.opened_at.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.written_at.store(now, Ordering::Relaxed);
-        Ok(written)
     }
 
     fn write_range(&self, from: &File, mut at: u64, end: u64) -> Result<(), StreamError> {

@@ -239,7 +239,7 @@ impl JobHandler for RunWorker<'_> {
             Event::Forwarded { stream, count: bytes, .. } => {
                 if let Some(running) = self.running.get_mut(attempt.slot) {
                     running.output.count(stream, bytes);
-                    self.context.sequencer.stdio.note_written();
+                    self.context.sequencer.stdio.note_forwarded();
                     // These bytes did not pass through minder, so the tail from before them is no
                     // longer the tail.
                     running.output.tails[stream as usize].take();
