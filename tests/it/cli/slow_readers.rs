@@ -38,6 +38,16 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
+/// Starts a run whose standard output is a pipe that nothing reads yet.
+fn start<S: AsRef<str>>(place: &Place, line: &str, words: impl IntoIterator<Item = S>) -> (Run, File) {
+    let (reader, writer) = pipe();
+    let mut command = place.command(line);
+    for word in words {
+        command.arg(word.as_ref());
+    }
+    (Run::start(command.stdout(writer)), reader)
+}
+
 fn read_all(mut reader: File) -> String {
     let mut text = String::new();
     reader.read_to_string(&mut text).expect("read what was written");
@@ -73,11 +83,7 @@ fn jobs_are_timed_out_whatever_the_order_of_the_output() {
 #[test]
 fn live_job_alone_waits_for_its_reader() {
     let place = Place::new();
-    let (reader, writer) = pipe();
-    let mut command = place.command("run -k -j4 --timeout 1");
-    command.stdout(writer).args([":::", "yes", ENDS, ENDS, ENDS]);
-    let live = Run::start(&command);
-    drop(command);
+    let (live, reader) = start(&place, "run -k -j4 --timeout 1", [":::", "yes", ENDS, ENDS, ENDS]);
     wait_until("the other jobs are timed out", || marks(&place) == 3);
     let read = read_all(reader);
     assert!(live.wait().exit_code(4).err.contains("4 timed out"));
@@ -199,11 +205,8 @@ fn both_streams_in_one_pipe_keep_their_order() {
 fn jobs_are_started_while_output_waits() {
     for flags in ["-j2", "-j2 -k", "-j2 --lb"] {
         let place = Place::new();
-        let (reader, writer) = pipe();
-        let mut command = place.command(&format!("run {flags}"));
-        command.stdout(writer).arg(":::").arg(MUCH).args(["echo x | tee -a ../marks"; 40]);
-        let live = Run::start(&command);
-        drop(command);
+        let jobs = [":::", MUCH].into_iter().chain(["echo x | tee -a ../marks"; 40]);
+        let (live, reader) = start(&place, &format!("run {flags}"), jobs);
         wait_until("all jobs have run", || marks(&place) == 40);
         let read = read_all(reader);
         live.wait().exit_code(0);
@@ -216,12 +219,9 @@ fn jobs_are_started_while_output_waits() {
 #[test]
 fn halt_kills_while_output_waits() {
     let place = Place::new();
-    let (reader, writer) = pipe();
-    let mut command = place.command("run -j4 --grace 60 --halt now,fail=1");
     let fails = "until [ -e ../go ]; do sleep 0.05; done; exit 3";
-    command.stdout(writer).args([":::", "seq 180000; echo x >>../marks", ENDS, fails]);
-    let live = Run::start(&command);
-    drop(command);
+    let jobs = [":::", "seq 180000; echo x >>../marks", ENDS, fails];
+    let (live, reader) = start(&place, "run -j4 --grace 60 --halt now,fail=1", jobs);
     wait_until("the first job has written", || marks(&place) == 1);
     fs::write(place.at("go"), "").expect("write file");
     wait_until("the other job is ended", || marks(&place) == 2);
@@ -232,11 +232,8 @@ fn halt_kills_while_output_waits() {
 #[test]
 fn interrupted_run_writes_what_is_finished() {
     let place = Place::new();
-    let (reader, writer) = pipe();
-    let mut command = place.command("run -j2 --grace 60");
-    command.stdout(writer).args([":::", "seq 180000; echo x >>../marks", ENDS]);
-    let live = Run::start(&command);
-    drop(command);
+    let jobs = [":::", "seq 180000; echo x >>../marks", ENDS];
+    let (live, reader) = start(&place, "run -j2 --grace 60", jobs);
     wait_until("the first job has written", || marks(&place) == 1);
     live.signal(Signal::INT);
     wait_until("the other job is ended", || marks(&place) == 2);
@@ -249,12 +246,8 @@ fn interrupted_run_writes_what_is_finished() {
 fn killed_run_loses_no_output_that_waits() {
     for flags in ["-j2", "-j2 -k", "-j1 --lb"] {
         let place = Place::new();
-        let (reader, writer) = pipe();
-        let mut command = place.command(&format!("run {flags}"));
         let job = "seq 180000; echo end {}; echo x >>../marks";
-        command.stdout(writer).args([job, ":::", "1", "2", "3", "4"]);
-        let live = Run::start(&command);
-        drop(command);
+        let (live, reader) = start(&place, &format!("run {flags}"), [job, ":::", "1", "2", "3", "4"]);
         let least = if flags == "-j2" { 4 } else { 1 };
         wait_until("jobs have written", || marks(&place) >= least);
         live.kill();
@@ -275,14 +268,8 @@ fn killed_run_loses_no_output_that_waits() {
 #[test]
 fn much_waits_in_files() {
     let place = Place::new();
-    let (reader, writer) = pipe();
-    let mut command = place.command("run -j4 --tag");
-    command
-        .stdout(writer)
-        .args(["seq 300000; echo x >>../marks; : {}", ":::"])
-        .args(["1", "2", "3", "4", "5"]);
-    let live = Run::start(&command);
-    drop(command);
+    let words = ["seq 300000; echo x >>../marks; : {}", ":::", "1", "2", "3", "4", "5"];
+    let (live, reader) = start(&place, "run -j4 --tag", words);
     wait_until("all jobs have written", || marks(&place) == 5);
     assert!(memory(live.pid()) < 16 << 10, "memory of the run: {} KiB", memory(live.pid()));
     let read = read_all(reader);
@@ -298,12 +285,9 @@ fn much_waits_in_files() {
 #[test]
 fn decorated_output_of_a_live_job_waits_in_files() {
     let place = Place::new();
-    let (reader, writer) = pipe();
-    let mut command = place.command("run -k -j2 --tagstring");
     let tag = "t".repeat(2000);
-    let live = "yes '' | head -c 50000; echo x >>../marks; echo x >>../marks";
-    let live = Run::start(command.stdout(writer).args([&tag, ":::", live]));
-    drop(command);
+    let job = "yes '' | head -c 50000; echo x >>../marks; echo x >>../marks";
+    let (live, reader) = start(&place, "run -k -j2 --tagstring", [&tag, ":::", job]);
     wait_until("the job has written", || marks(&place) == 2);
     wait_until("its output waits", || memory(live.pid()) > 0);
     assert!(memory(live.pid()) < 32 << 10, "memory of the run: {} KiB", memory(live.pid()));
@@ -334,12 +318,9 @@ fn reader_of_stderr_that_ends_while_output_waits_ends_nothing() {
 #[test]
 fn killed_run_loses_no_line_that_waits() {
     let place = Place::new();
-    let (reader, writer) = pipe();
-    let mut command = place.command("run --lb -j2");
     let line = "if [ {} = 1 ]; then seq 180000; else echo line {}; fi; echo x >>../marks";
-    command.stdout(writer).arg(line).arg(":::").args((1..=900).map(|job| job.to_string()));
-    let live = Run::start(&command);
-    drop(command);
+    let words = [line, ":::"].map(str::to_owned).into_iter().chain((1..=900).map(|job| job.to_string()));
+    let (live, reader) = start(&place, "run --lb -j2", words);
     wait_until("all jobs have run", || marks(&place) == 900);
     live.kill();
     let mut read = read_all(reader);
@@ -354,13 +335,10 @@ fn killed_run_loses_no_line_that_waits() {
 #[test]
 fn lines_of_failed_tries_wait_for_the_reader() {
     let place = Place::new();
-    let (reader, writer) = pipe();
-    let mut command = place.command("run --lb -j3 --retries 2 --quiet");
     let line = "if [ {} = 1 ]; then seq 180000; else until [ -s ../marks ]; do sleep 0.01; done; \
                 echo job {} try $MINDER_ATTEMPT; fi; echo x >>../marks; [ {} = 1 ]";
-    command.stdout(writer).arg(line).arg(":::").args((1..=9).map(|job| job.to_string()));
-    let live = Run::start(&command);
-    drop(command);
+    let words = [line, ":::"].map(str::to_owned).into_iter().chain((1..=9).map(|job| job.to_string()));
+    let (live, reader) = start(&place, "run --lb -j3 --retries 2 --quiet", words);
     wait_until("all jobs have run", || marks(&place) == 17);
     let read = read_all(reader);
     live.wait().exit_code(8);
