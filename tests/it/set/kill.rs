@@ -80,11 +80,17 @@ fn graceful_kill_ends_what_a_forking_child_starts_meanwhile() {
         line.split(|byte| *byte == 0).any(|word| word == seconds.as_bytes())
     };
     let script = format!("i=0; while [ $i -lt 300 ]; do setsid sleep {seconds} & i=$((i+1)); done; wait");
-    let mut command = minder::Command::new("sh");
-    command.args(["-c", &script]);
-    for round in 0..if crate::support::is_long() { 100 } else { 8 } {
+    let shell = |words: &[&str]| {
+        let mut command = minder::Command::new(words[0]);
+        command.args(&words[1..]).arg(&script);
+        command
+    };
+    // A shell that leads the group is stopped with it; one in another session is stopped alone.
+    let commands = [shell(&["sh", "-c"]), shell(&["setsid", "--fork", "--wait", "sh", "-c"])];
+    for round in 0..if crate::support::is_long() { 200 } else { 16 } {
+        let command = &commands[round as usize % 2];
         let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
-        let id = set.spawn(&command, SpawnOptions::new()).expect("spawn shell");
+        let id = set.spawn(command, SpawnOptions::new()).expect("spawn shell");
         let moment = Duration::from_millis(30 + round * 7 % 40);
         set.wait_all(Some(moment), drop).expect("wait for shell");
         set.kill(id, Termination::graceful(60 * SECOND)).expect("kill tree");

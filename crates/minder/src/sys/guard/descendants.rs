@@ -42,6 +42,11 @@ impl ProcStat {
     pub(super) fn has_exited(self) -> bool {
         matches!(self.state, b'Z' | b'X')
     }
+
+    /// Returns whether its main thread is stopped, by a signal or by a tracer, or has exited.
+    pub(super) fn is_still(self) -> bool {
+        self.has_exited() || matches!(self.state, b'T' | b't')
+    }
 }
 
 impl DescendantFinder {

@@ -9,8 +9,10 @@
 //!
 //! A runner that kills its own tree is not a subreaper: the children of a killed process would get
 //! another parent before they are read. So it stops parents first, which keeps their children in
-//! place, and kills after the walk.
+//! place, and kills after the walk. A fork that is under way completes before its process stops, so the
+//! walk is repeated until all are stopped and none is new.
 
+use std::collections::BTreeMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -21,7 +23,7 @@ use rustix::process::{
 };
 use rustix::time::Timespec;
 
-use super::descendants::{DescendantFinder, read_stat_of};
+use super::descendants::{DescendantFinder, ProcStat, read_stat_of};
 use super::process::read_signal;
 
 /// The tree to kill, and the means to find and kill it.
@@ -55,6 +57,9 @@ const QUIET_MAX: Duration = Duration::from_secs(1);
 /// The longest run beside a process that may not be signalled. Such a process may continue to start
 /// others that may be signalled, and the shell waits.
 const REFUSED_MAX: Duration = Duration::from_secs(5);
+/// The longest wait for processes to stop. A process that waits in the kernel stops later: the parent in
+/// `vfork`, or the reader of a file server.
+const STOP_MAX: Duration = Duration::from_millis(100);
 const PAUSE_FIRST: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
@@ -65,11 +70,13 @@ struct Pass {
     refused: Survivors,
     /// Number of processes that are not excluded and not known to have exited.
     found: u32,
+    /// Whether every process to stop was still before its children were read.
+    is_final: bool,
 }
 
 enum KillResult {
     Killed,
-    /// A stopped process, with its pidfd. It is killed when all are stopped.
+    /// A process that was told to stop, with its pidfd. It is killed when all are stopped.
     Stopped(Option<OwnedFd>),
     Refused,
     /// It has exited, or is now the child of another process. The next round finds it there.
@@ -125,22 +132,51 @@ impl TreeKiller<'_> {
         }
     }
 
-    /// Walks the tree once and kills.
+    /// Walks the tree and kills.
     fn round(&mut self, me: i32) -> Pass {
+        let mut stopped = BTreeMap::new();
+        let until = Instant::now() + STOP_MAX;
+        let mut round = loop {
+            let round = self.walk(me, &mut stopped);
+            if round.is_final || Instant::now() >= until {
+                break round;
+            }
+            let _ = rustix::thread::nanosleep(&Timespec { tv_sec: 0, tv_nsec: 50_000 });
+        };
+        for (child, pidfd) in stopped {
+            round.found += 1;
+            round.killed.push(child);
+            // A stopped process is alive, so even without a pidfd the pid still refers to it.
+            let _ = match (pidfd, Pid::from_raw(child)) {
+                (Some(pidfd), _) => pidfd_send_signal(pidfd, Signal::KILL),
+                (None, Some(pid)) => kill_process(pid, Signal::KILL),
+                (None, None) => Ok(()),
+            };
+        }
+        round
+    }
+
+    /// Walks the tree once, and kills or stops. Adds the stopped processes, with their pidfds, to `stopped`.
+    fn walk(&mut self, me: i32, stopped: &mut BTreeMap<i32, Option<OwnedFd>>) -> Pass {
         self.tree.refresh();
-        let mut round = Pass::default();
+        let mut round = Pass { is_final: true, ..Pass::default() };
         let mut todo = vec![me];
         let mut children = Vec::new();
-        let mut stopped = Vec::new();
         while let Some(parent) = todo.pop() {
             children.clear();
+            // Read before the children: what was stopped by then has no others.
+            round.is_final &= !stopped.contains_key(&parent) || is_still(parent);
             self.tree.children(parent, &mut children);
             for &child in &children {
                 if child <= 1 || child == me || (parent == me && self.excluded.contains(&child)) {
                     continue;
                 }
+                if stopped.contains_key(&child) {
+                    todo.push(child);
+                    continue;
+                }
                 match self.kill_child(child, parent, me) {
-                    KillResult::Stopped(pidfd) => stopped.push((child, pidfd)),
+                    KillResult::Stopped(pidfd) => _ = stopped.insert(child, pidfd),
                     KillResult::Killed => {
                         round.found += 1;
                         round.killed.push(child);
@@ -153,19 +189,9 @@ impl TreeKiller<'_> {
                     }
                     KillResult::Gone => continue,
                 }
-                // The children are read after the signal, so the list is complete.
+                // The children are read after the signal. A process with a pending `SIGKILL` gets no others.
                 todo.push(child);
             }
-        }
-        for (child, pidfd) in stopped {
-            round.found += 1;
-            round.killed.push(child);
-            // A stopped process is alive, so even without a pidfd the pid still refers to it.
-            let _ = match (pidfd, Pid::from_raw(child)) {
-                (Some(pidfd), _) => pidfd_send_signal(pidfd, Signal::KILL),
-                (None, Some(pid)) => kill_process(pid, Signal::KILL),
-                (None, None) => Ok(()),
-            };
         }
         round
     }
@@ -212,6 +238,11 @@ impl TreeKiller<'_> {
         let _ = poll(&mut [PollFd::from_borrowed_fd(wake, PollFlags::IN)], Some(&pause));
         while read_signal(wake).is_some() {}
     }
+}
+
+/// Returns whether a process that was told to stop executes no further instruction until it is continued.
+fn is_still(pid: i32) -> bool {
+    read_stat_of(pid).is_none_or(ProcStat::is_still)
 }
 
 fn kill_result(sent: rustix::io::Result<()>) -> KillResult {

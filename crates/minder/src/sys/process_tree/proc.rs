@@ -12,6 +12,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
+use std::time::Instant;
 
 use crate::sys::error::is_exhausted;
 
@@ -83,6 +84,8 @@ pub(in crate::sys) struct Entry {
     pub(in crate::sys) started: u64,
     /// Whether it is exiting. Its files are closed already, and it disappears within microseconds.
     pub(in crate::sys) exiting: bool,
+    /// Whether the main thread is stopped, by a signal or by a tracer.
+    stopped: bool,
     threads: u32,
 }
 
@@ -236,6 +239,20 @@ fn children(pid: libc::pid_t, has_one_thread: bool) -> Vec<libc::pid_t> {
     found
 }
 
+/// Waits until these processes, which got a stop signal, are stopped or have exited, and at most until
+/// `until`. A process that waits in the kernel stops later: the parent in `vfork`, or the reader of a file
+/// server.
+pub(super) fn wait_stopped(processes: impl Iterator<Item = libc::pid_t>, until: Instant) {
+    for pid in processes {
+        while let Ok(Some(process)) = entry(pid)
+            && !process.stopped
+            && Instant::now() < until
+        {
+            let _ = rustix::thread::nanosleep(&rustix::fs::Timespec { tv_sec: 0, tv_nsec: 50_000 });
+        }
+    }
+}
+
 /// Returns whether this process is alive.
 fn is_alive((pid, started): (libc::pid_t, u64)) -> io::Result<bool> {
     Ok(entry(pid)?.is_some_and(|process| process.started == started))
@@ -271,10 +288,12 @@ pub(in crate::sys) fn signal((pid, started): (libc::pid_t, u64), signal: i32) ->
 fn parse(stat: &str) -> Option<Entry> {
     let (head, tail) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
-    if matches!(*fields.first()?, "Z" | "X") {
+    let state = *fields.first()?;
+    if matches!(state, "Z" | "X") {
         return None;
     }
     Some(Entry {
+        stopped: matches!(state, "T" | "t"),
         pid: head.split_once(' ')?.0.parse().ok()?,
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,

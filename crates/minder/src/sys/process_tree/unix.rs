@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::time::{Duration, Instant};
 
 use super::TreeSignal;
 use crate::sys::reactor::Reactor;
@@ -20,6 +21,8 @@ pub(crate) const CHECK_IS_CHEAP: bool = false;
 const STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 /// How often descendants are looked for that started while others were stopped.
 const PASSES_MAX: usize = 8;
+/// The longest wait for processes to stop.
+const STOP_MAX: Duration = Duration::from_millis(20);
 
 /// The processes that came from one child, as far as they can be found: its group, and on Linux the
 /// descendants that were seen while their parents lived. A descendant whose parents are all gone
@@ -93,12 +96,16 @@ impl ProcessTree {
     /// present one ends, and a process that leaves the group is found as long as its parent lives.
     /// Returns the members of the group.
     ///
-    /// A stopped process starts no other, so fewer are new in each round.
+    /// A stopped process starts no other, so fewer are new in each round. A fork that is under way completes
+    /// before its process stops: the kernel hands the signal to a group on to the new process (since Linux
+    /// 4.19, `copy_process`), but not the signal to one process.
     fn stop(&mut self, process: &Process) -> io::Result<HashSet<(libc::pid_t, u64)>> {
         self.send(process, libc::SIGSTOP)?;
         let mut members = HashSet::new();
+        let until = Instant::now() + STOP_MAX;
         for _ in 0..PASSES_MAX {
             let known = self.detached.clone();
+            self.wait_stopped(until);
             members = self.refresh(process);
             if self.detached.is_subset(&known) {
                 break;
@@ -198,6 +205,17 @@ impl ProcessTree {
     fn signal_detached(&mut self, signal: i32) {
         self.detached.retain(|process| super::proc::signal(*process, signal));
     }
+
+    /// Waits for the processes that were stopped one by one.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn wait_stopped(&self, until: Instant) {
+        let leader = self.group.is_none().then_some(self.leader);
+        super::proc::wait_stopped(leader.into_iter().chain(self.detached.iter().map(|found| found.0)), until);
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    #[expect(clippy::unused_self, reason = "the form of Linux")]
+    fn wait_stopped(&self, _until: Instant) {}
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     fn signal_detached(&mut self, _signal: i32) {}
