@@ -124,7 +124,8 @@ mod runner {
     use std::io::{self, Write as _};
     use std::time::Duration;
 
-    use minder::{ExitMode, GuardOptions, ProcessGuard, Signal};
+    use minder::Signal;
+    use minder::guard::{ExitMode, GuardOptions, ProcessGuard};
     use rustix::event::{PollFd, PollFlags, poll};
 
     use crate::system;
@@ -184,7 +185,7 @@ mod runner {
             Some(status) => guard.exit(status.parse().expect("parse status")),
         }
         hear(&mut guard, report, setting("unstopped").is_none());
-        guard.terminate(ExitMode::Signal(Signal::Interrupt))
+        guard.terminate(ExitMode::Signal(Signal::INT))
     }
 
     /// Writes down each signal, and stops where it `follows` a stop; returns at a termination.
@@ -194,11 +195,11 @@ mod runner {
             while let Some(signal) = guard.next_signal() {
                 system::report(report, &format!("signal {signal:?}"));
                 match signal {
-                    Signal::Stop if follows => {
+                    Signal::TSTP if follows => {
                         guard.suspend_self();
                         system::report(report, "continued");
                     }
-                    Signal::Terminate => return,
+                    Signal::TERM => return,
                     _ => {}
                 }
             }

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    minder::Guardian::run_program()
+    minder::guard::Guardian::run_program()
 }

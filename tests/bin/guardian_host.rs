@@ -28,9 +28,10 @@ mod host {
     use std::os::fd::AsRawFd as _;
     use std::time::{Duration, Instant};
 
+    use minder::guard::{GuardedProcess, Guardian, GuardianOptions};
     use minder::{
-        ChildSet, ChildSetConfig, Command, ErrorKind, Event, Group, GuardedProcess, Guardian, GuardianConfig,
-        NextEvent, Result, SpawnOptions, Stdio, Termination,
+        ChildSet, ChildSetOptions, Command, ErrorKind, Event, Group, NextEvent, Result, SpawnOptions, Stdio,
+        Termination,
     };
 
     pub(crate) fn report(path: &str, line: &str) {
@@ -53,7 +54,7 @@ mod host {
                 std::thread::park();
             }
         });
-        let mut config = GuardianConfig::new();
+        let mut config = GuardianOptions::new();
         if let Some(program) = setting("program") {
             config = config.program(program);
         }
@@ -66,7 +67,7 @@ mod host {
             .restart(setting("restart").is_some());
         let guardian = Guardian::start(&config)?;
         let mut pid = guardian.pid().unwrap_or(0);
-        let mut set = ChildSet::new(ChildSetConfig::new().guardian(&guardian))?;
+        let mut set = ChildSet::new(ChildSetOptions::new().guardian(&guardian))?;
         let mut forked = Vec::new();
         let guardian = setting("alone").is_none().then_some(guardian);
         let copies: usize = setting("copies").map_or(1, |text| text.parse().expect("parse number"));

@@ -211,7 +211,7 @@ fn descend(args: &[&str]) -> io::Result<()> {
 fn herd(many: usize, args: &[std::ffi::OsString]) -> io::Result<()> {
     let mut command = minder::Command::new(std::env::current_exe()?);
     command.args(args).stdin(minder::Stdio::null()).stdout(minder::Stdio::piped());
-    let mut set = minder::ChildSet::new(minder::ChildSetConfig::default())?;
+    let mut set = minder::ChildSet::new(minder::ChildSetOptions::default())?;
     for _ in 0..many {
         set.spawn(&command, minder::SpawnOptions::default())?;
     }
@@ -377,7 +377,8 @@ mod system {
         use std::io::Read;
         let maximum = getrlimit(Resource::Nofile).maximum;
         setrlimit(Resource::Nofile, Rlimit { current: Some(soft as u64), maximum })?;
-        let guard = minder::ProcessGuard::install(&minder::GuardOptions::new().guardians(false))?;
+        let guard =
+            minder::guard::ProcessGuard::install(&minder::guard::GuardOptions::new().guardians(false))?;
         guard.raise_fd_limit()?;
         let held = (0..open).map(|_| fs::File::open("/dev/null")).collect::<io::Result<Vec<_>>>()?;
         let find = |verb: &str| -> io::Result<String> {

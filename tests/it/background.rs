@@ -3,9 +3,10 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use minder::poll::Poller;
 use minder::{
-    BackgroundSet, BackgroundSetConfig, ChildId, ChildSetConfig, Command, ErrorKind, Event, ExitStatus,
-    OutputMode, OverflowPolicy, Poller, Restart, RestartPolicy, SpawnOptions, Stdio, Termination,
+    BackgroundSet, BackgroundSetOptions, ChildId, ChildSetOptions, Command, ErrorKind, Event, ExitStatus,
+    OutputMode, OverflowPolicy, Restart, RestartPolicy, SpawnOptions, Stdio, Termination,
 };
 
 use crate::support::{EventLog, each_backend, limits, patience, patterned, readable, test_child};
@@ -19,7 +20,7 @@ struct Host {
 }
 
 impl Host {
-    fn new(limits: ChildSetConfig) -> Self {
+    fn new(limits: ChildSetOptions) -> Self {
         Self::of(BackgroundSet::new(limits).expect("start background set"))
     }
 
@@ -53,7 +54,7 @@ impl Host {
             assert!(
                 self.news(until),
                 "no news, while {} children are not done: {:?}",
-                self.set.children(),
+                self.set.len(),
                 self.set
             );
             assert!(self.take() > 0, "news of nothing");
@@ -62,11 +63,11 @@ impl Host {
 
     fn wait_all(&mut self) {
         let until = patience();
-        while self.set.children() > 0 {
+        while !self.set.is_empty() {
             assert!(
                 self.news(until),
                 "no news, while {} children are not done: {:?}",
-                self.set.children(),
+                self.set.len(),
                 self.set
             );
             assert!(self.take() > 0, "news of nothing");
@@ -79,7 +80,9 @@ impl Host {
 /// Lets time pass, while the background set works.
 fn meanwhile(time: Duration) {
     let poller = Poller::new().expect("create poller");
-    poller.wait_deadline(&mut minder::Events::new(), Some(Instant::now() + time)).expect("wait for events");
+    poller
+        .wait_deadline(&mut minder::poll::Events::new(), Some(Instant::now() + time))
+        .expect("wait for events");
 }
 
 #[test]
@@ -114,11 +117,11 @@ fn undrained_set_blocks_a_loud_child_and_loses_nothing() {
         let loud = host.spawn(&test_child("spew 8000000"), SpawnOptions::default());
         let quiet = host.spawn(&test_child("spew 5000"), SpawnOptions::default());
         let until = patience();
-        while host.set.queued_bytes() < 192 << 10 && Instant::now() < until {
+        while host.set.buffered_bytes() < 192 << 10 && Instant::now() < until {
             meanwhile(Duration::from_millis(1));
         }
         meanwhile(Duration::from_millis(50));
-        let waiting = host.set.queued_bytes();
+        let waiting = host.set.buffered_bytes();
         assert!((192 << 10..=(256 << 10) + 5000).contains(&waiting), "{waiting} bytes wait");
         host.wait_all();
         assert_eq!(host.event_log.child(loud).outs[0], patterned(8_000_000));
@@ -128,7 +131,7 @@ fn undrained_set_blocks_a_loud_child_and_loses_nothing() {
 
 #[test]
 fn chunks_kept_by_the_host_count_against_the_limit() {
-    let limits = ChildSetConfig::default().max_buffered_bytes(512 << 10).max_child_bytes(512 << 10);
+    let limits = ChildSetOptions::default().max_buffered_bytes(512 << 10).max_child_bytes(512 << 10);
     let set = BackgroundSet::new(limits).expect("start background set");
     let _loud = set.spawn(&test_child("spew 4000000"), SpawnOptions::default()).expect("spawn test child");
     let mut kept = Vec::new();
@@ -145,7 +148,7 @@ fn chunks_kept_by_the_host_count_against_the_limit() {
     kept.clear();
     let mut host = Host::of(set);
     let until = patience();
-    while host.set.children() > 0 && host.news(until) {
+    while !host.set.is_empty() && host.news(until) {
         host.take();
     }
     let rest = host.event_log.records.values().map(|record| record.outs[0].len()).sum::<usize>();
@@ -166,7 +169,7 @@ fn drop_oldest_keeps_the_newest_bytes() {
         let pid = host.set.pid(id).expect("get pid");
         let until = patience();
         while crate::support::lives(pid) && Instant::now() < until {
-            assert!(host.set.queued_bytes() <= 700_000, "{} bytes wait", host.set.queued_bytes());
+            assert!(host.set.buffered_bytes() <= 700_000, "{} bytes wait", host.set.buffered_bytes());
             meanwhile(Duration::from_millis(1));
         }
         host.wait_all();
@@ -192,7 +195,7 @@ fn spilled_output_returns_within_the_limit() {
         let id = host.spawn(&test_child("spew 9000000"), options);
         assert!(host.news(patience()));
         meanwhile(Duration::from_millis(50));
-        let waiting = host.set.queued_bytes();
+        let waiting = host.set.buffered_bytes();
         assert!(waiting <= (1 << 20) + (64 << 10), "{waiting} bytes wait");
         host.max = 300_000;
         host.wait_all();
@@ -204,7 +207,7 @@ fn spilled_output_returns_within_the_limit() {
 fn poll_handle_is_readable_exactly_while_events_wait() {
     each_backend(|backend| {
         for gather in [Duration::ZERO, Duration::from_millis(1)] {
-            let options = BackgroundSetConfig::new().set(limits(backend)).coalesce_delay(gather);
+            let options = BackgroundSetOptions::new().set(limits(backend)).coalesce_delay(gather);
             let mut host = Host::of(BackgroundSet::new(options).expect("start set"));
             assert!(!host.news(Instant::now()));
             let kids: Vec<ChildId> =
@@ -219,7 +222,7 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
 
 #[test]
 fn small_writes_are_coalesced() {
-    let mut host = Host::new(ChildSetConfig::default());
+    let mut host = Host::new(ChildSetOptions::default());
     let id = host.spawn(&test_child("spew 20000 10"), SpawnOptions::default());
     let pid = host.set.pid(id).expect("get pid");
     let until = patience();
@@ -235,7 +238,7 @@ fn small_writes_are_coalesced() {
 #[test]
 fn set_without_memory_passes_on_one_event_at_a_time() {
     each_backend(|backend| {
-        let set = BackgroundSetConfig::new().set(limits(backend).max_buffered_bytes(0)).max_input_bytes(0);
+        let set = BackgroundSetOptions::new().set(limits(backend).max_buffered_bytes(0)).max_input_bytes(0);
         let mut host = Host::of(BackgroundSet::new(set).expect("start set"));
         let quiet = host.spawn(&test_child("exit 3"), SpawnOptions::default());
         let loud = host.spawn(&test_child("both 5000"), SpawnOptions::default());
@@ -256,7 +259,7 @@ fn exit_follows_the_last_byte_unless_eager() {
     each_backend(|backend| {
         for at_once in [false, true] {
             let set = limits(backend).leak_timeout(None);
-            let options = BackgroundSetConfig::new().set(set).eager_exit(at_once);
+            let options = BackgroundSetOptions::new().set(set).eager_exit(at_once);
             let set = BackgroundSet::new(options).expect("start set");
             let id = set
                 .spawn(&test_child("leave-lines 30 10"), SpawnOptions::default())
@@ -287,7 +290,7 @@ fn exit_follows_the_last_byte_unless_eager() {
 #[test]
 fn input_queue_is_bounded_and_closes_after_the_last_byte() {
     each_backend(|backend| {
-        let options = BackgroundSetConfig::new().set(limits(backend)).max_input_bytes(100_000);
+        let options = BackgroundSetOptions::new().set(limits(backend)).max_input_bytes(100_000);
         let mut host = Host::of(BackgroundSet::new(options).expect("start set"));
         let mut command = test_child("cat");
         let id = host.spawn(command.stdin(Stdio::piped()), SpawnOptions::default());
@@ -314,7 +317,7 @@ fn input_queue_is_bounded_and_closes_after_the_last_byte() {
 
 #[test]
 fn write_fails_after_the_child_closes_stdin() {
-    let mut host = Host::new(ChildSetConfig::default());
+    let mut host = Host::new(ChildSetOptions::default());
     let mut command = test_child("close-stdin 60000");
     let id = host.spawn(command.stdin(Stdio::piped()), SpawnOptions::default());
     host.wait_until(|event_log| event_log.text(id) == "closed\n");
@@ -352,17 +355,17 @@ fn kill_ends_a_child_and_rejects_an_unknown_token() {
 
 #[test]
 fn spawn_returns_the_error_of_a_missing_program() {
-    let set = BackgroundSet::new(ChildSetConfig::default()).expect("start background set");
+    let set = BackgroundSet::new(ChildSetOptions::default()).expect("start background set");
     let error = set
         .spawn(&Command::new("no-such-program-anywhere"), SpawnOptions::default())
         .expect_err("spawn missing program");
     assert_eq!(error.to_string(), "failed to start `no-such-program-anywhere`: not found in PATH");
-    assert_eq!(set.children(), 0);
+    assert_eq!(set.len(), 0);
 }
 
 #[test]
 fn undrained_child_counts_against_max_children() {
-    let limits = ChildSetConfig::default().max_children(2);
+    let limits = ChildSetOptions::default().max_children(2);
     let mut host = Host::new(limits);
     for _ in 0..2 {
         host.spawn(&test_child("exit 3"), SpawnOptions::default());
@@ -397,7 +400,7 @@ fn stop_escalates_and_ends_the_set_for_all_handles() {
         let error =
             other.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("spawn in stopped set");
         assert_eq!(error.to_string(), "failed to start a child: the set was stopped");
-        assert_eq!((other.drain_events(&mut Vec::new(), 1), other.children()), (0, 0));
+        assert_eq!((other.drain_events(&mut Vec::new(), 1), other.len()), (0, 0));
         assert!(!Host::of(other.clone()).news(Instant::now()));
         other.stop(Duration::ZERO).expect("stop set again");
     });
@@ -405,12 +408,12 @@ fn stop_escalates_and_ends_the_set_for_all_handles() {
 
 #[test]
 fn stop_ends_children_blocked_on_full_buffers() {
-    let limits = ChildSetConfig::default().max_buffered_bytes(128 << 10);
+    let limits = ChildSetOptions::default().max_buffered_bytes(128 << 10);
     let host = Host::new(limits);
     for _ in 0..4 {
         host.spawn(&test_child("spew 100000000"), SpawnOptions::default());
     }
-    while host.set.queued_bytes() == 0 {
+    while host.set.buffered_bytes() == 0 {
         meanwhile(Duration::from_millis(1));
     }
     host.set.stop(Duration::from_millis(10)).expect("stop set");
@@ -427,13 +430,13 @@ fn dropping_the_last_handle_ends_the_thread_and_kills_no_child() {
             names.filter(|name| name.trim() == "minder-set").count()
         };
         let before = crate::support::open_descriptors();
-        let set = BackgroundSet::new(ChildSetConfig::default()).expect("start background set");
+        let set = BackgroundSet::new(ChildSetOptions::default()).expect("start background set");
         let second = set.clone();
         let id =
             set.spawn(&test_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
         let pid = set.pid(id).expect("get pid");
         drop(set);
-        assert_eq!((threads(), second.children()), (1, 1));
+        assert_eq!((threads(), second.len()), (1, 1));
         drop(second);
         let until = patience();
         while (threads() > 0 || crate::support::open_descriptors() > before) && Instant::now() < until {
@@ -480,7 +483,7 @@ fn many_threads_share_one_set() {
 #[test]
 #[cfg(target_os = "linux")]
 fn background_thread_blocks_signals_of_the_host() {
-    let set = BackgroundSet::new(ChildSetConfig::default()).expect("start background set");
+    let set = BackgroundSet::new(ChildSetOptions::default()).expect("start background set");
     set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
     let mut seen = 0;
     for task in std::fs::read_dir("/proc/self/task").expect("list directory").flatten() {
@@ -539,7 +542,7 @@ fn child_is_restarted_with_a_new_input_and_a_new_pid() {
         }
         set.kill(id, Termination::IMMEDIATE).expect("kill test child");
         runs_until(&set, |event| matches!(event, Event::Done { .. }));
-        assert_eq!(set.children(), 0);
+        assert_eq!(set.len(), 0);
         set.stop(Duration::ZERO).expect("stop");
     });
 }
@@ -548,7 +551,7 @@ fn child_is_restarted_with_a_new_input_and_a_new_pid() {
 fn host_that_takes_no_events_bounds_the_queue_of_restarts() {
     // A start under Wine takes a fifth of a second on a busy machine.
     const RESTARTS: u32 = if cfg!(windows) { 100 } else { 300 };
-    let set = BackgroundSet::new(ChildSetConfig::new()).expect("start background set");
+    let set = BackgroundSet::new(ChildSetOptions::new()).expect("start background set");
     let policy = RestartPolicy::new(Restart::Always).backoff(Duration::ZERO).max_restarts(Some(RESTARTS));
     let mut command = test_child("exit 3");
     command.stdin(Stdio::null());
@@ -581,7 +584,7 @@ fn host_that_takes_no_events_bounds_the_queue_of_restarts() {
 
 #[test]
 fn wait_ends_at_its_timeout_and_after_a_stop() {
-    let set = BackgroundSet::new(ChildSetConfig::new()).expect("start background set");
+    let set = BackgroundSet::new(ChildSetOptions::new()).expect("start background set");
     set.spawn(&test_child("sleep-ms 600000"), SpawnOptions::new()).expect("spawn test child");
     let start = Instant::now();
     assert!(!set.wait(Some(Duration::from_millis(20))).expect("wait for events"));
@@ -597,7 +600,7 @@ fn wait_ends_at_its_timeout_and_after_a_stop() {
 
 #[test]
 fn wait_all_hands_over_every_event() {
-    let set = BackgroundSet::new(ChildSetConfig::new()).expect("start background set");
+    let set = BackgroundSet::new(ChildSetOptions::new()).expect("start background set");
     let mut command = test_child("spew 100000");
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     for _ in 0..10 {
@@ -611,12 +614,12 @@ fn wait_all_hands_over_every_event() {
         _ => (),
     };
     assert!(set.wait_all(Some(patience() - Instant::now()), handle).expect("wait for all"));
-    assert_eq!((bytes, done, set.children()), (1_000_000, 10, 0));
+    assert_eq!((bytes, done, set.len()), (1_000_000, 10, 0));
 }
 
 #[test]
 fn every_thread_that_waits_for_all_children_returns_at_the_end() {
-    let set = BackgroundSet::new(ChildSetConfig::new()).expect("start background set");
+    let set = BackgroundSet::new(ChildSetOptions::new()).expect("start background set");
     for _ in 0..4 {
         set.spawn(&test_child("sleep-ms 100"), SpawnOptions::new()).expect("spawn test child");
     }
@@ -638,7 +641,7 @@ fn every_thread_that_waits_for_all_children_returns_at_the_end() {
 
 #[test]
 fn suspended_child_reports_nothing_until_it_is_resumed() {
-    let mut host = Host::new(ChildSetConfig::default());
+    let mut host = Host::new(ChildSetOptions::default());
     let deadline = Instant::now() + Duration::from_secs(1);
     let options = SpawnOptions::default().deadline(deadline, Termination::IMMEDIATE);
     let child = host.spawn(&test_child("sleep-ms 600000"), options);

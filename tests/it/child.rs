@@ -192,7 +192,7 @@ fn wait_returns_when_the_host_ignores_sigchld() {
         assert!(known(child.wait().expect("wait for child").status));
         let error = minder::Command::new("/no/such/program").spawn().expect_err("spawn missing program");
         assert_eq!(error.kind(), minder::ErrorKind::NotFound);
-        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
+        let mut set = minder::ChildSet::new(minder::ChildSetOptions::default()).expect("create set");
         let id = set
             .spawn(&test_child("script 10 10 1 7"), minder::SpawnOptions::default())
             .expect("spawn test child");
@@ -358,16 +358,16 @@ fn shared_kill_spares_no_process_that_outlives_a_waited_for_child() {
 
 #[test]
 fn children_and_background_sets_are_sources_of_a_poller() {
-    let poller = minder::Poller::new().expect("open poller");
-    let mut events = minder::Events::new();
+    let poller = minder::poll::Poller::new().expect("open poller");
+    let mut events = minder::poll::Events::new();
     let mut child = quiet_child("exit 0").spawn().expect("spawn test child");
-    poller.add(&child, minder::Token(7), minder::Interest::READABLE).expect("watch child");
+    poller.add(&child, minder::poll::Token(7), minder::poll::Interest::READABLE).expect("watch child");
     assert_eq!(poller.wait_deadline(&mut events, Some(patience())).expect("wait"), 1);
     poller.delete(&child).expect("unwatch child");
     child.wait().expect("wait for child");
 
-    let set = minder::BackgroundSet::new(minder::ChildSetConfig::new()).expect("start background set");
-    poller.add(&set, minder::Token(8), minder::Interest::READABLE).expect("watch set");
+    let set = minder::BackgroundSet::new(minder::ChildSetOptions::new()).expect("start background set");
+    poller.add(&set, minder::poll::Token(8), minder::poll::Interest::READABLE).expect("watch set");
     set.spawn(&quiet_child("exit 0"), minder::SpawnOptions::new()).expect("spawn test child");
     assert_eq!(poller.wait_deadline(&mut events, Some(patience())).expect("wait"), 1);
     poller.delete(&set).expect("unwatch set");

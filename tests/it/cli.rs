@@ -65,7 +65,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use minder::{
-    ChildId, ChildSet, ChildSetConfig, Command, ExitStatus, OutputMode, SpawnOptions, Stdio, Termination,
+    ChildId, ChildSet, ChildSetOptions, Command, ExitStatus, OutputMode, SpawnOptions, Stdio, Termination,
 };
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
@@ -227,7 +227,7 @@ struct Run {
 
 impl Run {
     fn start(command: &Command) -> Self {
-        let mut limits = ChildSetConfig::default();
+        let mut limits = ChildSetOptions::default();
         // On a busy machine a child of another test may hold copies of the pipes until its exec.
         limits = limits.leak_timeout(Some(Duration::from_secs(2)));
         let mut set = ChildSet::new(limits).expect("create set");

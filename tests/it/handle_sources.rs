@@ -8,7 +8,8 @@ use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::ptr::null;
 use std::time::{Duration, Instant};
 
-use minder::{Backend, ErrorKind, Events, Interest, Poller, Readiness, Source, Token};
+use minder::poll::{Events, Interest, Poller, Readiness, Source, Token};
+use minder::{Backend, ErrorKind};
 use windows_sys::Win32::System::Threading::{
     CreateEventW, CreateSemaphoreW, ReleaseSemaphore, ResetEvent, SetEvent,
 };

@@ -6,11 +6,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use minder::jobs::{
-    Attempt, ChildControl, JobHandler, JobPool, JobResult, JobSource, NextJob, QueueOrder, SchedulerConfig,
+    Attempt, ChildControl, JobHandler, JobPool, JobResult, JobSource, NextJob, QueueOrder, SchedulerOptions,
     SpawnRequest,
 };
 use minder::{
-    ChildId, ChildSet, ChildSetConfig, Command, Error, ErrorKind, Event, Outcome, Stdio, Termination,
+    ChildId, ChildSet, ChildSetOptions, Command, Error, ErrorKind, Event, Outcome, Stdio, Termination,
 };
 
 use crate::support::{patience, patterned, quiet_child, test_child};
@@ -65,7 +65,7 @@ struct TestHandler<'a> {
 }
 
 impl PoolTest {
-    fn new(config: SchedulerConfig, jobs: impl IntoIterator<Item = Command>) -> Self {
+    fn new(config: SchedulerOptions, jobs: impl IntoIterator<Item = Command>) -> Self {
         Self {
             pool: JobPool::new(config, Duration::from_secs(600)),
             queue: Mutex::new(jobs.into_iter().collect()),
@@ -89,7 +89,7 @@ impl PoolTest {
         }
         // Before `control`, which may take the descriptors that a set needs.
         let sets: Vec<_> =
-            (0..WORKERS).map(|_| ChildSet::new(ChildSetConfig::default()).expect("create set")).collect();
+            (0..WORKERS).map(|_| ChildSet::new(ChildSetOptions::default()).expect("create set")).collect();
         std::thread::scope(|scope| {
             let workers: Vec<_> = sets
                 .into_iter()
@@ -246,16 +246,16 @@ impl JobHandler for TestHandler<'_> {
     }
 }
 
-fn max_running(limit: usize) -> SchedulerConfig {
-    SchedulerConfig::new().max_running(limit)
+fn max_running(limit: usize) -> SchedulerOptions {
+    SchedulerOptions::new().max_running(limit)
 }
 
 #[test]
 fn run_returns_the_handlers_of_all_threads() {
     let jobs = (0..40).map(|_| quiet_child("exit 0"));
-    let test = PoolTest::new(SchedulerConfig::new().max_running(4), jobs);
+    let test = PoolTest::new(SchedulerOptions::new().max_running(4), jobs);
     let make_handler = |index| TestHandler { test: &test, index, written: HashMap::new() };
-    let handlers = test.pool.run(3, &ChildSetConfig::new(), make_handler).expect("run jobs");
+    let handlers = test.pool.run(3, &ChildSetOptions::new(), make_handler).expect("run jobs");
     assert_eq!(handlers.iter().map(|handler| handler.index).collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(test.pool.counts().succeeded, 40);
 }
@@ -263,7 +263,7 @@ fn run_returns_the_handlers_of_all_threads() {
 #[test]
 fn set_with_children_is_refused_and_they_keep_running() {
     let test = PoolTest::new(max_running(4), (0..3).map(|_| test_child("exit 0")));
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
     let id = set.spawn(&quiet_child(LONG), minder::SpawnOptions::new()).expect("spawn test child");
     let mut handler = TestHandler { test: &test, index: 0, written: HashMap::new() };
     let error = test.pool.run_worker(&mut set, 0, 1, &mut handler).expect_err("refused");
@@ -283,7 +283,7 @@ fn second_run_of_a_pool_is_an_error() {
     test.run(|_| ());
     test.queue.lock().expect("lock queue").push_back(test_child("exit 0"));
     let handler = |index| TestHandler { test: &test, index, written: HashMap::new() };
-    let error = test.pool.run(WORKERS, &ChildSetConfig::default(), handler).map(drop).expect_err("refused");
+    let error = test.pool.run(WORKERS, &ChildSetOptions::default(), handler).map(drop).expect_err("refused");
     let expected = "failed to run the jobs of the pool: a pool runs once; make another one";
     assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::InvalidInput, expected));
     assert_eq!((test.counts(), test.pool.is_cancelled()), ((4, 4), false));
@@ -331,10 +331,10 @@ impl JobHandler for Costs {
 fn jobs_start_in_the_order_of_the_configuration() {
     let costs = [4, 1, 6, 3, 5, 2];
     let started = |order, seed| {
-        let config = SchedulerConfig::new().order(order).seed(seed);
+        let config = SchedulerOptions::new().order(order).seed(seed);
         let pool = Arc::new(JobPool::new(config, Duration::from_secs(600)));
         let woken = Arc::clone(&pool);
-        let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+        let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
         let wake = Box::new(move || woken.wake());
         let mut handler = Costs { left: costs.into(), is_pending: false, wake, started: Vec::new() };
         pool.run_worker(&mut set, 0, 1, &mut handler).expect("run worker");
@@ -350,9 +350,9 @@ fn jobs_start_in_the_order_of_the_configuration() {
 
 #[test]
 fn run_ends_with_the_error_of_a_set() {
-    let test = PoolTest::new(SchedulerConfig::new().max_running(4), [quiet_child(LONG)]);
+    let test = PoolTest::new(SchedulerOptions::new().max_running(4), [quiet_child(LONG)]);
     let make_handler = |index| TestHandler { test: &test, index, written: HashMap::new() };
     let foreign = crate::support::foreign_backend();
-    let error = test.pool.run(2, &ChildSetConfig::new().backend(Some(foreign)), make_handler);
+    let error = test.pool.run(2, &ChildSetOptions::new().backend(Some(foreign)), make_handler);
     assert_eq!(error.err().expect("no set can be made").kind(), minder::ErrorKind::Unsupported);
 }

@@ -310,7 +310,7 @@ fn pipes_of_a_shared_child_are_taken_once() {
 #[cfg(target_os = "linux")]
 #[test]
 fn dropped_children_are_reaped_by_later_starts_and_waits() {
-    use minder::{ChildSet, ChildSetConfig, SpawnOptions};
+    use minder::{ChildSet, ChildSetOptions, SpawnOptions};
     let is_there = |pid: &u32| std::path::Path::new(&format!("/proc/{pid}")).exists();
     let mut living = quiet_child("sleep-ms 600000").spawn().expect("spawn test child");
     for round in 0..3 {
@@ -320,7 +320,7 @@ fn dropped_children_are_reaped_by_later_starts_and_waits() {
             child.kill(Termination::IMMEDIATE).expect("kill test child");
             pids.push(child.id());
         }
-        let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+        let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
         for _ in 0..20 {
             let id =
                 set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::new()).expect("spawn test child");
@@ -328,7 +328,7 @@ fn dropped_children_are_reaped_by_later_starts_and_waits() {
         }
         set.kill_all(Termination::IMMEDIATE).expect("kill all");
         drop(set);
-        let mut other = ChildSet::new(ChildSetConfig::new()).expect("create set");
+        let mut other = ChildSet::new(ChildSetOptions::new()).expect("create set");
         let until = patience();
         while pids.iter().any(is_there) {
             assert!(Instant::now() < until, "zombies: {:?}", pids.iter().filter(|it| is_there(it)).count());

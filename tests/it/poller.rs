@@ -25,7 +25,8 @@ mod windows;
 
 use std::time::{Duration, Instant};
 
-use minder::{Backend, ErrorKind, Events, Poller, Readiness};
+use minder::poll::{Events, Poller, Readiness};
+use minder::{Backend, ErrorKind};
 
 use crate::support::{nap, patience};
 

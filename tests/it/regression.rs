@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, ChildSetConfig, Event, OverflowPolicy, SpawnOptions, Termination};
+use minder::{ChildSet, ChildSetOptions, Event, OverflowPolicy, SpawnOptions, Termination};
 
 use crate::support::{
     EventLog, kill_group_of, lives, nameless_files, nap, next_event, patience, patterned, test_child,
@@ -13,7 +13,7 @@ use crate::support::{
 #[cfg(unix)]
 #[test]
 fn unlimited_grace_was_cut_to_five_seconds() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
     let mut event_log = EventLog::default();
     let id = set.spawn(&test_child("ignore-term 600000"), SpawnOptions::default()).expect("spawn test child");
     assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.text(id) == "ready\n"));
@@ -30,7 +30,7 @@ fn unlimited_grace_was_cut_to_five_seconds() {
 /// The leader was reaped when its exit was reported. A later kill did not reach its descendants.
 #[test]
 fn rest_of_a_tree_survived_a_kill_after_its_leader_exited() {
-    let limits = ChildSetConfig::default().leak_timeout(None);
+    let limits = ChildSetOptions::default().leak_timeout(None);
     let mut set = ChildSet::new(limits).expect("create set");
     let mut event_log = EventLog::default();
     let id = set.spawn(&test_child("hold-stdout 600000"), SpawnOptions::default()).expect("spawn test child");
@@ -46,7 +46,7 @@ fn rest_of_a_tree_survived_a_kill_after_its_leader_exited() {
 /// A deadline applied to the leader only. Descendants held the outputs forever.
 #[test]
 fn deadline_was_dropped_when_the_leader_exited() {
-    let limits = ChildSetConfig::default().leak_timeout(None);
+    let limits = ChildSetOptions::default().leak_timeout(None);
     let mut set = ChildSet::new(limits).expect("create set");
     let mut event_log = EventLog::default();
     // Under Wine, on a busy machine, a child needs long to start.
@@ -60,7 +60,7 @@ fn deadline_was_dropped_when_the_leader_exited() {
 /// A read into an empty buffer was taken for end of file.
 #[test]
 fn zero_sized_buffer_ended_every_output() {
-    let limits = ChildSetConfig::default().read_buffer_bytes(0).max_buffered_bytes(0).max_child_bytes(0);
+    let limits = ChildSetOptions::default().read_buffer_bytes(0).max_buffered_bytes(0).max_child_bytes(0);
     let mut set = ChildSet::new(limits).expect("create set");
     let id = set.spawn(&test_child("both 3000"), SpawnOptions::default()).expect("spawn test child");
     let mut event_log = EventLog::default();
@@ -72,10 +72,10 @@ fn zero_sized_buffer_ended_every_output() {
 #[test]
 fn oversized_buffer_panicked() {
     let error =
-        ChildSet::new(ChildSetConfig::default().read_buffer_bytes(usize::MAX)).expect_err("too large");
+        ChildSet::new(ChildSetOptions::default().read_buffer_bytes(usize::MAX)).expect_err("too large");
     assert_eq!(error.kind(), minder::ErrorKind::InvalidInput);
     assert!(error.to_string().ends_with("`read_buffer_bytes` is more than 16 MiB"), "{error}");
-    ChildSet::new(ChildSetConfig::default().read_buffer_bytes(16 << 20)).expect("create set");
+    ChildSet::new(ChildSetOptions::default().read_buffer_bytes(16 << 20)).expect("create set");
 }
 
 /// Bytes that did not fit into the spill file were lost, or kept in memory without a limit.
@@ -86,7 +86,7 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         crate::spawn::ignore(libc::SIGXFSZ);
         let hard = getrlimit(Resource::Fsize).maximum;
-        let limits = ChildSetConfig::default().read_buffer_bytes(4 << 10).max_child_bytes(16 << 10);
+        let limits = ChildSetOptions::default().read_buffer_bytes(4 << 10).max_child_bytes(16 << 10);
         let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
         let id = set.spawn(&test_child("both 500000"), options).expect("spawn test child");
@@ -125,7 +125,7 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
 #[test]
 fn empty_spill_file_kept_growing() {
     let dir = tempfile::tempdir().expect("create temporary directory");
-    let limits = ChildSetConfig::default()
+    let limits = ChildSetOptions::default()
         .read_buffer_bytes(4 << 10)
         .max_child_bytes(8 << 10)
         .spill_dir(dir.path().to_owned());
@@ -177,7 +177,7 @@ fn empty_spill_file_kept_growing() {
 /// their outputs marked as silent before they were read.
 #[test]
 fn unread_output_was_treated_as_silent() {
-    let limits = ChildSetConfig::default().read_buffer_bytes(4 << 10);
+    let limits = ChildSetOptions::default().read_buffer_bytes(4 << 10);
     let mut set = ChildSet::new(limits).expect("create set");
     let mut ids = Vec::new();
     // Where a start is slow, there are fewer, so that the first grandchild is there when the last child
@@ -248,7 +248,7 @@ fn write_failed_when_the_backend_was_full() {
 #[cfg(unix)]
 #[test]
 fn input_was_taken_for_a_terminal_child_without_one() {
-    let set = minder::BackgroundSet::new(ChildSetConfig::default()).expect("create set");
+    let set = minder::BackgroundSet::new(ChildSetOptions::default()).expect("create set");
     let mut command = test_child("sleep-ms 600000");
     command.group(minder::Group::Terminal(minder::Size::default()));
     let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
@@ -262,14 +262,14 @@ fn input_was_taken_for_a_terminal_child_without_one() {
 #[test]
 fn stop_failed_while_the_last_bytes_of_a_child_had_no_room() {
     // The exit is reported before the first byte is read.
-    let limits = ChildSetConfig::default()
+    let limits = ChildSetOptions::default()
         .read_delay(Duration::from_secs(5))
         .read_buffer_bytes(4096)
         .max_buffered_bytes(4096);
     let set = minder::BackgroundSet::new(limits).expect("create set");
     set.spawn(&test_child("spew 20000"), SpawnOptions::default()).expect("spawn test child");
     let until = patience();
-    while set.queued_bytes() == 0 {
+    while set.buffered_bytes() == 0 {
         assert!(Instant::now() < until, "the child wrote nothing");
         std::thread::yield_now();
     }
@@ -284,7 +284,7 @@ fn child_that_closed_its_terminal_was_hung_up() {
     let end = Instant::now() + crate::support::race_time();
     let mut children = 0;
     while crate::support::race_continues(end, children > 0) {
-        let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+        let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
         let mut event_log = EventLog::default();
         let mut ids = Vec::new();
         for _ in 0..16 {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use minder::{
-    Backend, ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, SpawnOptions, Stdio, Stream,
+    Backend, ChildId, ChildSet, ChildSetOptions, Command, ErrorKind, ExitStatus, SpawnOptions, Stdio, Stream,
     Termination,
 };
 #[cfg(target_os = "linux")]
@@ -270,7 +270,7 @@ fn full_pipe_becomes_writable_when_its_reader_closes() {
 
 #[test]
 fn token_names_one_child_forever() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
     let mut seen = std::collections::HashSet::new();
     for _ in 0..50 {
         let id = set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
@@ -292,6 +292,25 @@ fn token_names_one_child_forever() {
         set.pid(ChildId::from_u64(u64::MAX)).expect_err("get pid of unknown child").kind(),
         ErrorKind::Unknown
     );
+}
+
+#[test]
+fn id_of_another_set_is_refused() {
+    let new = || ChildSet::new(ChildSetOptions::default()).expect("create set");
+    let mut one = new();
+    let mut other = new();
+    let spawn = |set: &mut ChildSet| {
+        set.spawn(&quiet_child("sleep 600000"), SpawnOptions::default()).expect("spawn test child")
+    };
+    let first = spawn(&mut one);
+    let second = spawn(&mut other);
+    assert_eq!((first.index(), second.index()), (0, 0));
+    let refused = one.kill(second, Termination::IMMEDIATE).expect_err("kill child of another set");
+    assert_eq!(refused.kind(), ErrorKind::Unknown);
+    for (set, id) in [(&mut one, first), (&mut other, second)] {
+        set.kill(id, Termination::IMMEDIATE).expect("kill child");
+        EventLog::default().wait_all(set);
+    }
 }
 
 #[test]
@@ -386,7 +405,7 @@ fn terminal_is_one_merged_stream_that_ends() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut command = Command::new(TEST_CHILD);
-        command.arg("terminal").group(minder::Group::Terminal(minder::Size { rows: 17, columns: 91 }));
+        command.arg("terminal").group(minder::Group::Terminal(minder::Size::new(17, 91)));
         let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
@@ -485,7 +504,7 @@ fn closed_input_of_a_terminal_ends() {
 fn terminal_is_resized_while_the_child_runs() {
     use minder::{Group, Size};
     let mut terminal = Command::new(TEST_CHILD);
-    terminal.arg("terminal-sizes").group(Group::Terminal(Size { rows: 17, columns: 91 }));
+    terminal.arg("terminal-sizes").group(Group::Terminal(Size::new(17, 91)));
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("create set");
         let id = set.spawn(&terminal, SpawnOptions::default()).expect("spawn test child");
@@ -494,11 +513,11 @@ fn terminal_is_resized_while_the_child_runs() {
             assert!(log.read_until(set, patience(), |log| log.text(id).contains(text)), "{}", log.text(id));
         };
         read_until(&mut set, "ready");
-        set.resize_terminal(id, Size { rows: 18, columns: 92 }).expect("resize terminal");
+        set.resize_terminal(id, Size::new(18, 92)).expect("resize terminal");
         set.write(id, b"\n").expect("write to terminal");
         read_until(&mut set, "18x92 1\r\n");
         set.close_stdin(id).expect("close one descriptor of the terminal");
-        set.resize_terminal(id, Size { rows: 19, columns: 93 }).expect("resize terminal by the other");
+        set.resize_terminal(id, Size::new(19, 93)).expect("resize terminal by the other");
         set.kill(id, Termination::IMMEDIATE).expect("kill test child");
         let plain = set.spawn(&test_child("cat"), SpawnOptions::default()).expect("spawn test child");
         let error = set.resize_terminal(plain, Size::default()).expect_err("resize a pipe");
@@ -517,7 +536,7 @@ fn terminal_is_resized_while_the_child_runs() {
         line.trim().to_owned()
     };
     assert_eq!(next_line(), "ready");
-    child.resize_terminal(Size { rows: 1, columns: 2 }).expect("resize terminal");
+    child.resize_terminal(Size::new(1, 2)).expect("resize terminal");
     writeln!(child.stdin.as_mut().expect("stdin is a terminal")).expect("write to terminal");
     assert_eq!((next_line().as_str(), next_line().as_str()), ("", "1x2 1"));
     drop(child.stdin.take());
@@ -655,11 +674,11 @@ fn spawn_without_a_free_descriptor_fails_cleanly() {
 
 #[test]
 fn contradicting_options_are_rejected() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
     let options = SpawnOptions::default().output_mode(minder::OutputMode::AtExit);
     let error = set.spawn(&test_child("exit 0"), options).expect_err("spawn with output held until exit");
     assert_eq!((error.kind(), set.len()), (ErrorKind::InvalidInput, 0));
-    let limits = ChildSetConfig::default().backend(Some(crate::support::foreign_backend()));
+    let limits = ChildSetOptions::default().backend(Some(crate::support::foreign_backend()));
     assert_eq!(
         ChildSet::new(limits).expect_err("create set with a backend of another system").kind(),
         ErrorKind::Unsupported
@@ -696,7 +715,7 @@ fn output_is_labeled_with_its_stream() {
 
 #[test]
 fn output_may_go_to_an_open_file() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
     let mut file = tempfile::tempfile().expect("create temporary file");
     file.write_all(b"before ").expect("write bytes");
     let mut command = test_child("spew 20");
@@ -712,7 +731,7 @@ fn output_may_go_to_an_open_file() {
 /// A time that no clock can represent is never reached.
 #[test]
 fn intervals_without_a_bound_are_accepted() {
-    let config = ChildSetConfig::new()
+    let config = ChildSetOptions::new()
         .leak_timeout(Some(Duration::MAX))
         .stop_poll_interval(Some(Duration::MAX))
         .read_delay(Duration::MAX);

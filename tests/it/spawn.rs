@@ -99,7 +99,7 @@ fn shared_environment_is_changed_for_each_start_alone() {
     let mut changed = lines(&command);
     changed.sort();
     assert_eq!(changed, [r#""A"="3""#, r#""B"="4""#, r#""C"="5""#]);
-    let mut set = minder::ChildSet::new(minder::ChildSetConfig::new()).expect("make set");
+    let mut set = minder::ChildSet::new(minder::ChildSetOptions::new()).expect("make set");
     for (removed, left) in [("A", r#""B"="2""#), ("B", r#""A"="3""#)] {
         let mut command = test_child("echo-env");
         command.environment(&shared).env_remove(removed).stdout(minder::Stdio::piped());
@@ -145,7 +145,7 @@ fn moved_program_is_found_again() {
         let mover = program("mover");
         std::fs::copy(TEST_CHILD, first.path().join(&mover)).expect("copy file");
         set_path(listed(&[first.path(), second.path()]));
-        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
+        let mut set = minder::ChildSet::new(minder::ChildSetOptions::default()).expect("create set");
         let mut command = Command::new("mover");
         command.args(["exit", "0"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let start = |set: &mut minder::ChildSet| {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use minder::{
-    Backend, ChildId, ChildSet, ChildSetConfig, Command, Event, ExitStatus, Outcome, Stdio, Stream,
+    Backend, ChildId, ChildSet, ChildSetOptions, Command, Event, ExitStatus, Outcome, Stdio, Stream,
 };
 
 #[cfg(unix)]
@@ -166,8 +166,8 @@ pub(crate) fn each_backend(test: impl Fn(Backend)) {
 }
 
 /// Returns the default configuration with this backend.
-pub(crate) fn limits(backend: Backend) -> ChildSetConfig {
-    ChildSetConfig::new().backend(Some(backend))
+pub(crate) fn limits(backend: Backend) -> ChildSetOptions {
+    ChildSetOptions::new().backend(Some(backend))
 }
 
 /// Runs a test in a separate process, whose state it may change. `name` is the path of the test in

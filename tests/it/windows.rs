@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
 use minder::{
-    Backend, ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, Group, SpawnOptions, Stdio,
+    Backend, ChildId, ChildSet, ChildSetOptions, Command, ErrorKind, ExitStatus, Group, SpawnOptions, Stdio,
     Termination,
 };
 
@@ -161,7 +161,7 @@ fn threads_do_not_grow_with_pipes_and_little_with_children() {
 fn one_writer_is_read_at_once_beside_300_silent_children() {
     alone("windows::one_writer_is_read_at_once_beside_300_silent_children", || {
         // Every backend reads outputs through the same port.
-        let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+        let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
         start(&mut set, 300, reader);
         let talker = start(&mut set, 1, reader)[0];
         let mut event_log = EventLog::default();
@@ -202,7 +202,7 @@ fn set_handles_3600_children() {
 /// Children that share one input, and end with it.
 fn many_that_end_at_once(count: usize, pipes: bool) {
     let begun = Instant::now();
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
     let (gate, opener) = std::io::pipe().expect("create pipe");
     let gate = Stdio::shared(std::sync::Arc::new(crate::support::file(gate)));
     let ids = start(&mut set, count, |number| {
@@ -307,7 +307,7 @@ fn kill_ends_every_tree() {
 
 #[test]
 fn suspend_is_unsupported() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
     let id = set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
     assert_eq!(set.suspend(id).expect_err("suspend child on Windows").kind(), ErrorKind::Unsupported);
     set.kill_all(Termination::IMMEDIATE).expect("kill all children");

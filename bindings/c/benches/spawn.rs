@@ -4,7 +4,7 @@
 //! `spawn PROGRAM CHILDREN AT-ONCE`
 #![expect(clippy::print_stdout, reason = "it prints its result")]
 
-use minder::{BackgroundSet, BackgroundSetConfig, Command, Event, SpawnOptions, Stdio};
+use minder::{BackgroundSet, BackgroundSetOptions, Command, Event, SpawnOptions, Stdio};
 use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let children: u64 = children.parse()?;
     let at_once: u64 = at_once.parse()?;
-    let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    let set = BackgroundSet::new(BackgroundSetOptions::new())?;
     let mut command = Command::new(program);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
 

@@ -260,7 +260,7 @@ pub unsafe extern "C" fn minder_child_resize(
     columns: u16,
 ) -> minder_status {
     call(|| {
-        let size = Size { rows, columns };
+        let size = Size::new(rows, columns);
         match &handle!(child).here()?.stdout {
             Some(stdout) => stdout.resize_terminal(size)?,
             None => return Err(no_pipe()),

@@ -310,7 +310,7 @@ pub unsafe extern "C" fn minder_command_terminal(
     columns: u16,
 ) -> minder_status {
     set(command, |builder| {
-        builder.command.group(Group::Terminal(Size { rows, columns }));
+        builder.command.group(Group::Terminal(Size::new(rows, columns)));
         Ok(())
     })
 }

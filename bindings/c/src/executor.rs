@@ -10,7 +10,7 @@
 use std::ffi::c_void;
 use std::ops::ControlFlow;
 
-use minder::jobs::{Executor, JobResult, QueueOrder, RetryPolicy, SchedulerConfig, Task};
+use minder::jobs::{Executor, JobResult, QueueOrder, RetryPolicy, SchedulerOptions, Task};
 
 use crate::arg::{self, Growing, options, store_structure};
 use crate::status::{Failure, call, minder_status};
@@ -136,7 +136,7 @@ impl minder_execute_options {
         let processors = || std::thread::available_parallelism().map_or(1, usize::from);
         let degree = if self.degree == 0 { processors() } else { self.degree as usize };
         let retry = RetryPolicy::new().max_attempts(self.max_attempts.max(1));
-        let config = SchedulerConfig::new().max_running(degree).order(order).seed(self.seed).retry(retry);
+        let config = SchedulerOptions::new().max_running(degree).order(order).seed(self.seed).retry(retry);
         Ok(Executor::with_config(config).on_caller(self.serial != 0))
     }
 }

@@ -7,7 +7,7 @@
 
 use std::ffi::c_char;
 
-use minder::{GuardedProcess, Guardian, GuardianConfig};
+use minder::guard::{GuardedProcess, Guardian, GuardianOptions};
 
 use crate::arg::{self, Growing, Opaque, free, handle, options, required, store, text};
 use crate::child::{Pipes, minder_child};
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn minder_guardian_new(
         required!(guardian);
         store!(guardian, std::ptr::null_mut());
         let given: minder_guardian_options = options!(options);
-        let mut config = GuardianConfig::new()
+        let mut config = GuardianOptions::new()
             .tag(given.tag != 0)
             .restart(given.restart != 0)
             .inherit_stderr(given.inherit_stderr != 0);

@@ -4,7 +4,8 @@
 use std::ffi::{CStr, OsStr};
 use std::fs::File;
 
-use minder::{Descriptors, Source};
+use minder::Descriptors;
+use minder::poll::Source;
 
 use crate::status::Failure;
 

@@ -11,7 +11,8 @@ use std::ffi::c_char;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use minder::{Backend, ErrorKind, Events, Interest, Poller, Readiness, Source, Token};
+use minder::poll::{Events, Interest, Poller, Readiness, Source, Token};
+use minder::{Backend, ErrorKind};
 
 use crate::arg::{self, Opaque, handle, required, store, text};
 use crate::fork::Origin;

@@ -16,7 +16,7 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use minder::{
-    Backend, BackgroundSet, BackgroundSetConfig, ChildId, ChildSetConfig, OutputMode, OverflowPolicy,
+    Backend, BackgroundSet, BackgroundSetOptions, ChildId, ChildSetOptions, OutputMode, OverflowPolicy,
     Restart, RestartPolicy, Size, SpawnOptions,
 };
 
@@ -172,8 +172,8 @@ fn child_id(id: minder_child_id) -> ChildId {
 }
 
 impl minder_set_options {
-    fn config(&self) -> Result<BackgroundSetConfig, Failure> {
-        let mut set = ChildSetConfig::new();
+    fn config(&self) -> Result<BackgroundSetOptions, Failure> {
+        let mut set = ChildSetOptions::new();
         let count = |number: usize| Some(number).filter(|number| *number != 0);
         if let Some(max) = count(self.max_children) {
             set = set.max_children(max);
@@ -206,7 +206,7 @@ impl minder_set_options {
         if !guardian.is_null() {
             set = set.guardian(handle!(guardian));
         }
-        let mut config = BackgroundSetConfig::new().set(set).eager_exit(self.eager_exit != 0);
+        let mut config = BackgroundSetOptions::new().set(set).eager_exit(self.eager_exit != 0);
         if let Some(max) = count(self.max_input_bytes) {
             config = config.max_input_bytes(max);
         }
@@ -404,7 +404,7 @@ pub unsafe extern "C" fn minder_set_resize(
     columns: u16,
 ) -> minder_status {
     call(|| {
-        handle!(set).here()?.resize_terminal(child_id(child), Size { rows, columns })?;
+        handle!(set).here()?.resize_terminal(child_id(child), Size::new(rows, columns))?;
         Ok(minder_status::MINDER_OK)
     })
 }
@@ -467,13 +467,13 @@ pub unsafe extern "C" fn minder_set_take(
 /// Returns how many children were started whose end was not taken yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minder_set_children(set: *const minder_set) -> usize {
-    value(0, || Ok(handle!(set).here()?.children()))
+    value(0, || Ok(handle!(set).here()?.len()))
 }
 
 /// Returns how many bytes of output wait to be taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minder_set_queued_bytes(set: *const minder_set) -> usize {
-    value(0, || Ok(handle!(set).here()?.queued_bytes()))
+    value(0, || Ok(handle!(set).here()?.buffered_bytes()))
 }
 
 /// Returns the first error since the last call that belongs to no other call, such as a spill file that

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use minder::Termination;
+use minder::{Signal, Termination};
 
 use crate::arg::{self, Growing};
 use crate::status::Failure;
@@ -66,7 +66,8 @@ pub(crate) unsafe fn termination_of(how: *const minder_termination) -> Result<Te
         arg::check_reserved(step.reserved, "steps")?;
     }
     let pause = |step: &minder_signal_step| arg::timeout(step.pause).unwrap_or(Duration::ZERO);
-    let signals: Vec<(i32, Duration)> = steps.iter().map(|step| (step.signal, pause(step))).collect();
+    let signals = steps.iter().map(|step| (Signal::from_raw(step.signal), pause(step)));
+    let signals: Vec<(Signal, Duration)> = signals.collect();
     Ok(Termination::signals(&signals)?)
 }
 

@@ -286,7 +286,7 @@ fn child<'e>(env: Env<'e>, value: Value<'e>) -> Result<u64> {
 
 fn size<'e>(env: Env<'e>, rows: Value<'e>, columns: Value<'e>) -> Result<Size> {
     let side = |value| env.number_up_to(value, u16::MAX.into()).map(|number| number as u16);
-    Ok(Size { rows: side(rows)?, columns: side(columns)? })
+    Ok(Size::new(side(rows)?, side(columns)?))
 }
 
 fn format(name: &[u8]) -> Result<FrameFormat> {

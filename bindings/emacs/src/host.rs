@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use minder::frame::FrameFormat;
+use minder::guard::{Guardian, GuardianOptions};
 use minder::{
-    BackgroundSet, BackgroundSetConfig, ChildId, ChildSetConfig, Command, ErrorKind, Group, Guardian,
-    GuardianConfig, Size, SpawnOptions, Stdio, Termination,
+    BackgroundSet, BackgroundSetOptions, ChildId, ChildSetOptions, Command, ErrorKind, Group, Size,
+    SpawnOptions, Stdio, Termination,
 };
 
 use crate::env::{Failure, Result};
@@ -98,16 +99,16 @@ impl Host {
     fn start(channel: Channel, guardian: Option<OsString>) -> Result<Self> {
         let guardian = match guardian {
             Some(program) => {
-                let config = GuardianConfig::new().program(program).restart(true);
+                let config = GuardianOptions::new().program(program).restart(true);
                 Some(Guardian::start(&config)?)
             }
             None => None,
         };
-        let mut children = ChildSetConfig::new().max_child_bytes(CHILD_BYTES).max_buffered_bytes(ALL_BYTES);
+        let mut children = ChildSetOptions::new().max_child_bytes(CHILD_BYTES).max_buffered_bytes(ALL_BYTES);
         if let Some(guardian) = &guardian {
             children = children.guardian(guardian);
         }
-        let config = BackgroundSetConfig::new().set(children).max_input_bytes(INPUT_BYTES);
+        let config = BackgroundSetOptions::new().set(children).max_input_bytes(INPUT_BYTES);
         let set = BackgroundSet::new(config)?;
         let news = News::start(&set, channel).map_err(|error| {
             Failure::text(format!("cannot start the thread that tells Emacs of events: {error}"))
@@ -213,8 +214,8 @@ impl Host {
 
     pub(crate) fn statistics(&self) -> Statistics {
         Statistics {
-            children: self.set.children(),
-            queued_bytes: self.set.queued_bytes(),
+            children: self.set.len(),
+            queued_bytes: self.set.buffered_bytes(),
             guardian: self.guardian.as_ref().and_then(Guardian::pid),
             error: self.set.take_error().map(|error| error.to_string()),
         }

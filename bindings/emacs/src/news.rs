@@ -148,7 +148,7 @@ fn gather(set: &BackgroundSet, shared: &Shared) {
     // Lisp may take events meanwhile, by a call that waits for no news.
     while state.wanted == Wanted::Nothing && Instant::now() < end {
         drop(state);
-        let queued = set.queued_bytes();
+        let queued = set.buffered_bytes();
         state = shared.lock();
         if queued >= ENOUGH {
             return;

@@ -21,7 +21,7 @@
 //!
 //! The baselines change process state, as their users do: some block `SIGCHLD` or reap every child
 //! of the process. Programs that start children use [`minder::ChildSet`], and programs that wait
-//! for anything else use [`minder::Poller`].
+//! for anything else use [`minder::poll::Poller`].
 //!
 //! ```
 //! use minder_bench::{Case, NoObserver, Results, WaitSuite, run_rounds};

@@ -38,10 +38,10 @@
 //! ```
 //! # #[cfg(all(unix, not(miri)))] {
 //! use minder::frame::{FrameDecoder, FrameFormat};
-//! use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio};
+//! use minder::{ChildSet, ChildSetOptions, Command, Event, NextEvent, SpawnOptions, Stdio};
 //! use minder_cells::RegionPool;
 //!
-//! let mut set = ChildSet::new(ChildSetConfig::new())?;
+//! let mut set = ChildSet::new(ChildSetOptions::new())?;
 //! let mut command = Command::new("printf");
 //! command.arg(r#"Content-Length: 27\r\n\r\n{"id": 1, "result": [2, 3]}"#).stdout(Stdio::piped());
 //! set.spawn(&command, SpawnOptions::new())?;

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use clap::Parser;
 use clap::error::ErrorKind;
-use minder::Guardian;
+use minder::guard::Guardian;
 use minder_runner::config::ResumeMode;
 
 use crate::compat::Translation;

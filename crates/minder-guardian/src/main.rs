@@ -1,7 +1,7 @@
-//! The program of a guardian. The library starts it; `minder::Guardian` describes it.
+//! The program of a guardian. The library starts it; `minder::guard::Guardian` describes it.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    minder::Guardian::run_program()
+    minder::guard::Guardian::run_program()
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 
 use minder::os::wait_ready;
-use minder::{Interest, Source};
+use minder::poll::{Interest, Source};
 
 /// Reads once, and waits until there is something to read.
 ///

@@ -181,7 +181,7 @@ mod tests {
 
     fn table() -> JobTable {
         let table = JobTable::new(true);
-        let config = minder::jobs::SchedulerConfig::new().max_running(3);
+        let config = minder::jobs::SchedulerOptions::new().max_running(3);
         let mut schedule = minder::jobs::Scheduler::new(config);
         for number in 1..=3 {
             schedule.submit(number, 0);

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use minder::{Events, Interest, Poller, ProcessGuard, Signal, Token};
+use minder::Signal;
+use minder::guard::ProcessGuard;
+use minder::poll::{Events, Interest, Poller, Token};
 
 use crate::admission::AdmissionMonitor;
 use crate::context::RunContext;
@@ -100,7 +102,7 @@ impl MainLoop {
             let elapsed = started_at.elapsed();
             context.observer.snapshot(elapsed, &|names_max| snapshot(context, elapsed, names_max));
         }
-        shutdown.signal.or(context.status.is_job_interrupted().then_some(Signal::Interrupt))
+        shutdown.signal.or(context.status.is_job_interrupted().then_some(Signal::INT))
     }
 
     /// Returns when the main thread stops waiting for the worker threads. After a single Ctrl-C it
@@ -137,8 +139,8 @@ impl MainLoop {
             }
             while let Some(signal) = guard.next_signal() {
                 match signal {
-                    Signal::Stop => guard.suspend_self(),
-                    Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => {
+                    Signal::TSTP => guard.suspend_self(),
+                    Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT => {
                         let first = match report.end {
                             RunEnd::Signal(first) => first,
                             _ => signal,
@@ -209,8 +211,8 @@ fn handle_signal(
     match signal {
         // A job that has the terminal got the key, too, and may handle it. Otherwise it dies, which ends the
         // run, as in a shell.
-        Signal::Interrupt if context.config.control.tty && context.pool.counts().running > 0 => (),
-        Signal::Interrupt | Signal::Terminate | Signal::Hangup if shutdown.signal.is_none() => {
+        Signal::INT if context.config.control.tty && context.pool.counts().running > 0 => (),
+        Signal::INT | Signal::TERM | Signal::HUP if shutdown.signal.is_none() => {
             shutdown.signal = Some(signal);
             shutdown.signaled_at = Some(Instant::now());
             context.status.shutdown_flag().store(true, Ordering::SeqCst);
@@ -221,18 +223,18 @@ fn handle_signal(
             let asked = minder::os::supports_graceful_termination();
             context.observer.notice(&Notice::Interrupted { signal, running, asked });
         }
-        Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit if !shutdown.killed => {
+        Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT if !shutdown.killed => {
             shutdown.signal.get_or_insert(signal);
             shutdown.killed = true;
             context.status.shutdown_flag().store(true, Ordering::SeqCst);
             shutdown.deadline = Some(Instant::now() + WORKER_EXIT_TIMEOUT);
             context.pool.kill();
         }
-        Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => {
+        Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT => {
             force_exit(context, shutdown);
         }
-        Signal::Stop => suspend_run(guard, context),
-        Signal::Resize if context.config.pty => {
+        Signal::TSTP => suspend_run(guard, context),
+        Signal::WINCH if context.config.pty => {
             context.status.resizes.fetch_add(1, Ordering::SeqCst);
             context.pool.wake();
         }
@@ -262,7 +264,7 @@ fn exit_by(context: &RunContext<'_>, signal: Option<Signal>) -> ! {
         jobserver.release_tokens();
     }
     std::process::exit(i32::from(match signal {
-        Some(Signal::Terminate) => exit_status::TERMINATED,
+        Some(Signal::TERM) => exit_status::TERMINATED,
         _ => exit_status::INTERRUPTED,
     }))
 }

@@ -245,7 +245,7 @@ fn write_interruption(f: &mut fmt::Formatter<'_>, signal: Signal, running: u64, 
     }
     let jobs = count(running, "job");
     let again = match signal {
-        Signal::Interrupt => "Ctrl-C again kills them",
+        Signal::INT => "Ctrl-C again kills them",
         _ => "a second signal kills them",
     };
     write!(f, "{name}: waiting for {jobs} to stop; {again}")
@@ -273,8 +273,8 @@ fn write_unreadable(
 
 fn signal_text(signal: Signal) -> &'static str {
     match signal {
-        Signal::Interrupt => "interrupted",
-        Signal::Hangup => "hung up",
+        Signal::INT => "interrupted",
+        Signal::HUP => "hung up",
         _ => "terminating",
     }
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use minder::Signal;
+use minder::guard::ProcessGuard;
 use minder::jobs::{HaltTrigger, JobCounts, Threshold};
-use minder::{ProcessGuard, Signal};
 use minder_os::host_stats;
 use minder_record::event::{AttemptFinished, FAILED};
 

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use minder::{Events, Interest, Poller, ProcessGuard, Signal, Token};
+use minder::Signal;
+use minder::guard::ProcessGuard;
+use minder::poll::{Events, Interest, Poller, Token};
 use minder_os::files::{is_fifo, open_fifo_now};
 
 use crate::config::RunConfig;
@@ -52,8 +54,8 @@ fn wait_for_reader(path: &Path, guard: &mut ProcessGuard) -> Result<File> {
         poller.wait(&mut events, Some(CHECK_INTERVAL))?;
         while let Some(signal) = guard.next_signal() {
             match signal {
-                Signal::Stop => guard.suspend_self(),
-                Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => {
+                Signal::TSTP => guard.suspend_self(),
+                Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT => {
                     return Err(Interrupted(signal).into());
                 }
                 _ => (),

@@ -11,8 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use minder::jobs::{JobPool, RetryPolicy, SchedulerConfig};
-use minder::{Backlog, ChildSet, ChildSetConfig, Descriptors, ProcessGuard, Signal};
+use minder::guard::ProcessGuard;
+use minder::jobs::{JobPool, RetryPolicy, SchedulerOptions};
+use minder::{Backlog, ChildSet, ChildSetOptions, Descriptors, Signal};
 use minder_os::stdio::{StdStream, std_was_closed};
 
 use crate::admission::jobserver::{self, JobserverLookup};
@@ -89,7 +90,7 @@ impl Inherited {
     }
 
     /// Makes a guard also watch over the tokens of the jobserver.
-    pub fn guarded(&self, options: minder::GuardOptions) -> minder::GuardOptions {
+    pub fn guarded(&self, options: minder::guard::GuardOptions) -> minder::guard::GuardOptions {
         match &self.jobserver {
             Ok(Some(server)) => server.guarded_by(options),
             _ => options,
@@ -422,10 +423,10 @@ fn open_stdio(
     Ok((stdio, table))
 }
 
-fn scheduler_config(control: &Control, slots: usize) -> SchedulerConfig {
+fn scheduler_config(control: &Control, slots: usize) -> SchedulerOptions {
     let retry =
         RetryPolicy::new().max_attempts(control.attempts).backoff(control.retry_delay).jitter(RETRY_JITTER);
-    SchedulerConfig::new()
+    SchedulerOptions::new()
         .max_running(slots)
         .delay(control.delay)
         .halt(control.halt)
@@ -445,13 +446,13 @@ fn set_config(
     recorder: &RunRecorder,
     index: usize,
     backlog: &Arc<Backlog>,
-) -> ChildSetConfig {
+) -> ChildSetOptions {
     // Incomplete lines use the other half.
     let share = if config.view == OutputView::Lines { 2 } else { 1 };
     let buffered = config.buffer / workers / share - held_bytes_max(config, recorder, workers);
     let processors = minder_os::host_stats::processors();
     let stop_poll = minder_os::terminal::has_controlling_terminal().then_some(STOP_POLL_INTERVAL);
-    ChildSetConfig::new()
+    ChildSetOptions::new()
         .max_children(usize::MAX)
         .max_buffered_bytes(buffered)
         .max_child_bytes(JOB_BYTES_MAX.min(buffered))

@@ -5,9 +5,8 @@
 
 use std::io::{BufRead, Write};
 
-use minder::{
-    BackgroundSet, ChildSetConfig, Command, Event, Events, Interest, Poller, SpawnOptions, Stdio, Token,
-};
+use minder::poll::{Events, Interest, Poller, Token};
+use minder::{BackgroundSet, ChildSetOptions, Command, Event, SpawnOptions, Stdio};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::args().nth(1).as_deref() == Some("child") {
@@ -16,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         return Ok(());
     }
-    let set = BackgroundSet::new(ChildSetConfig::default())?;
+    let set = BackgroundSet::new(ChildSetOptions::default())?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("child").stdin(Stdio::piped()).stdout(Stdio::piped());
     let child = set.spawn(&command, SpawnOptions::default())?;
@@ -33,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("background: the poller cannot watch this handle; this example needs Unix");
         return Ok(());
     }
-    while set.children() > 0 {
+    while !set.is_empty() {
         host.wait(&mut Events::new(), None)?;
         set.drain_events(&mut events, 1 << 20);
         for event in events.drain(..) {

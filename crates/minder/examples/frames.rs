@@ -5,7 +5,7 @@
 use std::io::{Read, Write};
 
 use minder::frame::{FrameDecoder, FrameFormat};
-use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio};
+use minder::{ChildSet, ChildSetOptions, Command, Event, NextEvent, SpawnOptions, Stdio};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::args().nth(1).as_deref() == Some("child") {
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("child").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut set = ChildSet::new(ChildSetConfig::new())?;
+    let mut set = ChildSet::new(ChildSetOptions::new())?;
     let child = set.spawn(&command, SpawnOptions::new())?;
     let requests = ["initialize", "two\nlines", ""];
     let mut input = Vec::new();

@@ -3,7 +3,8 @@
 
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
-use minder::{Command, GuardOptions, ProcessGuard, Stdio};
+use minder::guard::{GuardOptions, ProcessGuard};
+use minder::{Command, Stdio};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::args().nth(1).as_deref() == Some("child") {

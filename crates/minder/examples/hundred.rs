@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, io::Write, process::ExitCode};
 
-use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio, Stream};
+use minder::{ChildSet, ChildSetOptions, Command, Event, NextEvent, SpawnOptions, Stdio, Stream};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -30,7 +30,7 @@ fn child(number: u32) -> Result<ExitCode, Failure> {
 fn parent(count: u32) -> Result<ExitCode, Failure> {
     let mut numbers = HashMap::new();
     let mut outputs = HashMap::new();
-    let mut set = ChildSet::new(ChildSetConfig::default())?;
+    let mut set = ChildSet::new(ChildSetOptions::default())?;
     for number in 0..count {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["child", &number.to_string()]);

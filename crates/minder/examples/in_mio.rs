@@ -6,7 +6,7 @@
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio};
+use minder::{ChildSet, ChildSetOptions, Command, Event, NextEvent, SpawnOptions, Stdio};
 
 const CHILDREN: usize = 1000;
 const AT_ONCE: usize = 50;
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("child").stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut set = ChildSet::new(ChildSetConfig::new())?;
+    let mut set = ChildSet::new(ChildSetOptions::new())?;
     let mut poll = mio::Poll::new()?;
     #[cfg(unix)]
     {

@@ -4,7 +4,7 @@
 
 #[cfg(windows)]
 use async_io::os::windows::Waitable;
-use minder::{BackgroundSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio};
+use minder::{BackgroundSet, ChildSetOptions, Command, Event, SpawnOptions, Stdio};
 
 const CHILDREN: usize = 1000;
 const AT_ONCE: usize = 50;
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 async fn run_children() -> Result<usize, Box<dyn std::error::Error>> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("child").stdin(Stdio::null()).stdout(Stdio::piped());
-    let set = BackgroundSet::new(ChildSetConfig::new())?;
+    let set = BackgroundSet::new(ChildSetOptions::new())?;
     #[cfg(unix)]
     let handle = smol::Async::new_nonblocking(set.clone())?;
     #[cfg(windows)]
@@ -30,8 +30,8 @@ async fn run_children() -> Result<usize, Box<dyn std::error::Error>> {
     let mut events = Vec::new();
     let mut started = 0;
     let mut bytes = 0;
-    while started < CHILDREN || set.children() > 0 {
-        while started < CHILDREN && set.children() < AT_ONCE {
+    while started < CHILDREN || !set.is_empty() {
+        while started < CHILDREN && set.len() < AT_ONCE {
             set.spawn(&command, SpawnOptions::new())?;
             started += 1;
         }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio};
+use minder::{ChildSet, ChildSetOptions, Command, Event, NextEvent, SpawnOptions, Stdio};
 #[cfg(unix)]
 use tokio::io::unix::AsyncFd;
 
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 async fn run_children() -> Result<usize, Box<dyn std::error::Error>> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("child").stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut set = ChildSet::new(ChildSetConfig::new())?;
+    let mut set = ChildSet::new(ChildSetOptions::new())?;
     // Before tokio 1.54 there is only this function. An `OwnedFd` is what `register` asks for.
     #[cfg(unix)]
     #[expect(deprecated, reason = "`AsyncFd::register` is unsafe")]

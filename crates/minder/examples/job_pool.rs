@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use minder::jobs::{Attempt, JobHandler, JobPool, JobResult, JobSource, NextJob, SpawnRequest};
-use minder::{ChildSetConfig, Command, Error, Outcome, Stdio};
+use minder::{ChildSetOptions, Command, Error, Outcome, Stdio};
 
 const JOBS: u64 = 30;
 
@@ -41,10 +41,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(number) = std::env::args().nth(1) {
         std::process::exit((number.parse::<u64>()? % 3) as i32);
     }
-    let config = minder::jobs::SchedulerConfig::new().max_running(6);
+    let config = minder::jobs::SchedulerOptions::new().max_running(6);
     let pool = JobPool::new(config, Duration::from_secs(5));
     let next = AtomicU64::new(0);
-    pool.run(2, &ChildSetConfig::new(), |_index| Numbers(&next))?;
+    pool.run(2, &ChildSetOptions::new(), |_index| Numbers(&next))?;
     let counts = pool.counts();
     assert_eq!((counts.succeeded, counts.failed, counts.running), (JOBS, 0, 0));
 

@@ -5,7 +5,8 @@
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use minder::{Backend, ErrorKind, Events, Interest, Poller, Token};
+use minder::poll::{Events, Interest, Poller, Token};
+use minder::{Backend, ErrorKind};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut seen = Vec::new();

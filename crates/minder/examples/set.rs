@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use minder::{ChildId, ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio};
+use minder::{ChildId, ChildSet, ChildSetOptions, Command, Event, NextEvent, SpawnOptions, Stdio};
 
 const CHILDREN: usize = 20;
 
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("I am number {number}");
         return Ok(());
     }
-    let mut set = ChildSet::new(ChildSetConfig::default())?;
+    let mut set = ChildSet::new(ChildSetOptions::default())?;
     let mut texts: HashMap<ChildId, Vec<u8>> = HashMap::new();
     for number in 0..CHILDREN {
         let mut command = Command::new(std::env::current_exe()?);

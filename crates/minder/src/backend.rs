@@ -7,7 +7,8 @@ use std::fmt;
 /// The command line, the records and the reports use the [name](Self::name) of a backend.
 ///
 /// ```
-/// use minder::{Backend, Poller};
+/// use minder::Backend;
+/// use minder::poll::Poller;
 /// let best = Backend::available().next().expect("every system has a backend");
 /// assert_eq!(best.name().parse::<Backend>()?, best);
 /// assert_eq!(Poller::with_backend(best)?.backend(), best);

@@ -16,4 +16,4 @@ mod worker;
 mod background_set;
 
 pub use self::background_set::BackgroundSet;
-pub use self::config::BackgroundSetConfig;
+pub use self::config::BackgroundSetOptions;

@@ -16,7 +16,7 @@ const CROWDED_FACTOR: u64 = 4;
 /// [`SpawnOptions::rank`](crate::SpawnOptions::rank), until they exit. The others block when their
 /// pipes are full.
 ///
-/// - At least [`ChildSetConfig::min_readers`](crate::ChildSetConfig::min_readers) children are read,
+/// - At least [`ChildSetOptions::min_readers`](crate::ChildSetOptions::min_readers) children are read,
 ///   and more if that brings more bytes. While one of them is silent for 50 ms, the next is read,
 ///   too.
 /// - These children are never paused: one whose output fits into memory, one that writes less than
@@ -33,12 +33,12 @@ const CROWDED_FACTOR: u64 = 4;
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{Backlog, ChildSet, ChildSetConfig, Command, Event, OutputMode, OverflowPolicy};
+/// use minder::{Backlog, ChildSet, ChildSetOptions, Command, Event, OutputMode, OverflowPolicy};
 /// use minder::{SpawnOptions, Stdio};
 /// use std::sync::Arc;
 ///
 /// let backlog = Backlog::new(64 << 20); // up to 64 MiB in files, all children are read
-/// let config = ChildSetConfig::new().max_buffered_bytes(64 << 10).backlog(Arc::clone(&backlog));
+/// let config = ChildSetOptions::new().max_buffered_bytes(64 << 10).backlog(Arc::clone(&backlog));
 /// let mut set = ChildSet::new(config.min_readers(4))?;
 /// let mut command = Command::new("head");
 /// command.args(["-c", "300000", "/dev/zero"]).stdout(Stdio::piped());

@@ -1,7 +1,7 @@
 //! Which mechanisms this machine has, which it refuses, and its limits.
 
 use crate::backend::Backend;
-use crate::poller::Poller;
+use crate::poll::Poller;
 use crate::sys::capabilities;
 
 pub use crate::sys::capabilities::{Availability, Capability};

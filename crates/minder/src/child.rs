@@ -8,6 +8,7 @@ use crate::command::Size;
 use crate::exit_status::ExitInfo;
 use crate::sys::process_tree::{ProcessSnapshot, ProcessTree};
 use crate::sys::reap::{ExitWatch, Process, reap_orphans};
+use crate::sys::signal::Signal;
 use crate::sys::spawn::Spawned;
 use crate::termination::{Termination, TerminationState};
 use crate::{Error, ErrorKind, Operation, Result};
@@ -94,7 +95,7 @@ impl Child {
 
     /// Gives the child up: closes everything that this process holds of it, and returns its pid. The
     /// caller reaps the child by waitpid(2), even if it has already exited. For hosts whose own code
-    /// reaps all children, such as some interpreters and toolkits. A [`Guardian`](crate::Guardian)
+    /// reaps all children, such as some interpreters and toolkits. A [`Guardian`](crate::guard::Guardian)
     /// forgets the child.
     ///
     /// - Windows: nothing needs to be reaped. The pid may name another process as soon as the child has
@@ -183,7 +184,7 @@ impl Child {
     /// let mut command = Command::new("cat");
     /// command.group(Group::Terminal(Size::default()));
     /// let mut child = command.spawn()?;
-    /// child.resize_terminal(Size { rows: 50, columns: 132 })?;
+    /// child.resize_terminal(Size::new(50, 132))?;
     /// child.kill_and_wait(Termination::IMMEDIATE)?;
     ///
     /// let mut child = Command::new("true").spawn()?;
@@ -233,10 +234,12 @@ impl Child {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// let mut child = minder::Command::new("sleep").arg("60").spawn()?;
-    /// child.signal(15)?;
+    /// use minder::{Command, Signal};
+    ///
+    /// let mut child = Command::new("sleep").arg("60").spawn()?;
+    /// child.signal(Signal::TERM)?;
     /// assert_eq!(child.wait()?.status.signal(), Some(15));
-    /// child.signal(15)?; // without effect
+    /// child.signal(Signal::TERM)?; // without effect
     /// # }
     /// # Ok::<(), minder::Error>(())
     /// ```
@@ -245,14 +248,14 @@ impl Child {
     /// - `PermissionDenied`: the child runs as another user.
     /// - `InvalidInput`: the number is not a signal of this operating system.
     /// - `Unsupported`: on Windows.
-    pub fn signal(&mut self, signal: i32) -> Result<()> {
+    pub fn signal(&mut self, signal: Signal) -> Result<()> {
         self.process.check();
         if self.process.reaped() {
             return Ok(());
         }
         let id = self.id();
         self.tree
-            .signal_group(&self.process, signal)
+            .signal_group(&self.process, signal.as_raw())
             .map_err(|error| Error::new("signal", error).during(Operation::Kill).with_subject(id.to_string()))
     }
 

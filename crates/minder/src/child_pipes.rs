@@ -147,7 +147,7 @@ macro_rules! terminal {
             /// command.group(Group::Terminal(Size::default()));
             /// let mut child = command.spawn()?;
             /// let (input, output) = (child.stdin.take(), child.stdout.take());
-            /// let size = Size { rows: 50, columns: 132 };
+            /// let size = Size::new(50, 132);
             /// input.expect("it has a terminal").resize_terminal(size)?;
             /// output.expect("it has a terminal").resize_terminal(size)?;
             /// child.kill_and_wait(Termination::IMMEDIATE)?;

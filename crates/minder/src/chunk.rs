@@ -13,8 +13,8 @@ const POOL_MAX: usize = 16;
 /// Bytes that a child wrote.
 ///
 /// Its memory counts in
-/// [`ChildSetConfig::max_buffered_bytes`](crate::ChildSetConfig::max_buffered_bytes) and in
-/// [`max_child_bytes`](crate::ChildSetConfig::max_child_bytes) until the chunk is dropped. A caller that
+/// [`ChildSetOptions::max_buffered_bytes`](crate::ChildSetOptions::max_buffered_bytes) and in
+/// [`max_child_bytes`](crate::ChildSetOptions::max_child_bytes) until the chunk is dropped. A caller that
 /// keeps chunks keeps memory that children wait for. If no output of any child can be read for that reason,
 /// [`ChildSet::next_event`](crate::ChildSet::next_event) and
 /// [`wait_all`](crate::ChildSet::wait_all) without a time limit fail with
@@ -25,9 +25,9 @@ const POOL_MAX: usize = 16;
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio};
+/// use minder::{ChildSet, ChildSetOptions, Command, Event, SpawnOptions, Stdio};
 ///
-/// let mut set = ChildSet::new(ChildSetConfig::new())?;
+/// let mut set = ChildSet::new(ChildSetOptions::new())?;
 /// let mut command = Command::new("echo");
 /// command.arg("text").stdout(Stdio::piped());
 /// set.spawn(&command, SpawnOptions::new())?;

@@ -218,34 +218,58 @@ pub enum Group {
     Terminal(Size),
 }
 
-/// The size of a terminal, in characters.
+/// The size of a terminal, in characters, and in pixels where they are known.
 ///
 /// ```
 /// # #[cfg(target_os = "linux")] {
 /// use minder::{Command, Group, Size};
 ///
 /// let mut command = Command::new("stty");
-/// command.arg("size").group(Group::Terminal(Size { rows: 40, columns: 120 }));
+/// command.arg("size").group(Group::Terminal(Size::new(40, 120)));
 /// let mut child = command.spawn()?;
 /// let mut answer = [0; 64];
 /// let count = std::io::Read::read(child.stdout.as_mut().expect("a terminal has an output"), &mut answer)?;
 /// assert_eq!(answer[..count].trim_ascii(), b"40 120");
-/// child.resize_terminal(Size { rows: 50, columns: 132 })?;
+/// child.resize_terminal(Size::new(50, 132))?;
 /// child.wait()?;
 /// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Size {
     /// The number of lines.
     pub rows: u16,
     /// The number of characters in a line.
     pub columns: u16,
+    /// The width in pixels, or 0 if it is not known.
+    pub pixel_width: u16,
+    /// The height in pixels, or 0 if it is not known.
+    pub pixel_height: u16,
+}
+
+impl Size {
+    /// Returns a size in characters.
+    pub const fn new(rows: u16, columns: u16) -> Self {
+        Self { rows, columns, pixel_width: 0, pixel_height: 0 }
+    }
+
+    /// Sets the size in pixels, which programs need that show images.
+    ///
+    /// ```
+    /// let size = minder::Size::new(24, 80).pixels(640, 480);
+    /// assert_eq!((size.columns, size.pixel_width), (80, 640));
+    /// ```
+    #[must_use]
+    pub const fn pixels(mut self, width: u16, height: u16) -> Self {
+        (self.pixel_width, self.pixel_height) = (width, height);
+        self
+    }
 }
 
 impl Default for Size {
     fn default() -> Self {
-        Self { rows: 24, columns: 80 }
+        Self::new(24, 80)
     }
 }
 

@@ -94,7 +94,7 @@ pub enum ErrorKind {
     /// The operating system lacks the mechanism, or a policy of this machine forbids it.
     Unsupported,
     /// A limit that the caller set is reached, such as
-    /// [`ChildSetConfig::max_children`](crate::ChildSetConfig::max_children).
+    /// [`ChildSetOptions::max_children`](crate::ChildSetOptions::max_children).
     Limit,
     /// Anything else: see [`Error::io_error`].
     Other,

@@ -12,14 +12,15 @@ use crate::exit_status::{ExitInfo, Outcome};
 
 /// Names a child of a [`ChildSet`](crate::ChildSet) or a [`BackgroundSet`](crate::BackgroundSet).
 ///
-/// An id is valid until the child is done. The set does not reuse it before 2³¹ other children had the
-/// same index. An id of one set means nothing to another.
+/// An id is valid until the child is done. No set of this process gives it out again before 2³¹ other
+/// children were started. Calls of another set with it fail with
+/// [`Unknown`](crate::ErrorKind::Unknown).
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{ChildId, ChildSet, ChildSetConfig, Command, SpawnOptions};
+/// use minder::{ChildId, ChildSet, ChildSetOptions, Command, SpawnOptions};
 ///
-/// let mut set = ChildSet::new(ChildSetConfig::new())?;
+/// let mut set = ChildSet::new(ChildSetOptions::new())?;
 /// let mut names: Vec<Option<&str>> = Vec::new();
 /// for name in ["true", "false"] {
 ///     let child = set.spawn(&Command::new(name), SpawnOptions::new())?;
@@ -68,12 +69,12 @@ impl fmt::Display for ChildId {
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio, Stream};
+/// use minder::{ChildSet, ChildSetOptions, Command, Event, SpawnOptions, Stdio, Stream};
 ///
 /// let mut command = Command::new("sh");
 /// command.args(["-c", "echo text; echo message >&2"]);
 /// command.stdout(Stdio::piped()).stderr(Stdio::piped());
-/// let mut set = ChildSet::new(ChildSetConfig::new())?;
+/// let mut set = ChildSet::new(ChildSetOptions::new())?;
 /// set.spawn(&command, SpawnOptions::new())?;
 /// let (mut text, mut messages) = (Vec::new(), Vec::new());
 /// set.wait_all(None, |event| match event {
@@ -97,12 +98,12 @@ pub enum Stream {
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{ChildSet, ChildSetConfig, Command, Event, OverflowPolicy, SpawnOptions, SpillFile, Stdio};
+/// use minder::{ChildSet, ChildSetOptions, Command, Event, OverflowPolicy, SpawnOptions, SpillFile, Stdio};
 /// use std::io::{Read, Seek, SeekFrom};
 ///
 /// let mut command = Command::new("head");
 /// command.args(["-c", "300000", "/dev/zero"]).stdout(Stdio::piped());
-/// let mut set = ChildSet::new(ChildSetConfig::new().max_buffered_bytes(64 << 10))?;
+/// let mut set = ChildSet::new(ChildSetOptions::new().max_buffered_bytes(64 << 10))?;
 /// set.spawn(&command, SpawnOptions::new().overflow(OverflowPolicy::Spill).spill_as_file(true))?;
 /// let (mut chunks, mut bytes) = (Vec::new(), 0);
 /// set.wait_all(None, |event| match event {
@@ -246,7 +247,7 @@ pub enum Event {
         /// Its result.
         outcome: Outcome,
     },
-    /// A [`Waker`](crate::Waker) was used.
+    /// A [`Waker`](crate::poll::Waker) was used.
     Woken,
 }
 
@@ -255,9 +256,9 @@ impl Event {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, SpawnOptions};
+    /// use minder::{ChildSet, ChildSetOptions, Command, SpawnOptions};
     ///
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// let child = set.spawn(&Command::new("true"), SpawnOptions::new())?;
     /// set.wait_all(None, |event| assert_eq!(event.child(), Some(child)))?;
     /// # }
@@ -298,10 +299,10 @@ impl NextEvent {
     /// Returns the event, if there is one.
     ///
     /// ```
-    /// use minder::{ChildSet, ChildSetConfig, Event, NextEvent};
+    /// use minder::{ChildSet, ChildSetOptions, Event, NextEvent};
     /// use std::time::Duration;
     ///
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// assert!(matches!(set.next_event(None)?, NextEvent::Empty), "there is no child");
     /// set.waker().wake()?;
     /// let event = set.next_event(Some(Duration::from_secs(60)))?.into_event();

@@ -108,7 +108,7 @@ pub struct ResourceUsage {
     pub max_rss: Option<u64>,
     /// How the main thread of its process was scheduled.
     ///
-    /// - Linux: if [`ChildSetConfig::thread_times`](crate::ChildSetConfig::thread_times) is set, and
+    /// - Linux: if [`ChildSetOptions::thread_times`](crate::ChildSetOptions::thread_times) is set, and
     ///   `/proc` is mounted.
     /// - Other systems: `None`.
     pub main_thread: Option<ThreadTimes>,
@@ -125,9 +125,9 @@ pub struct ResourceUsage {
 ///
 /// ```
 /// # #[cfg(target_os = "linux")] {
-/// use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, ThreadTimes};
+/// use minder::{ChildSet, ChildSetOptions, Command, Event, SpawnOptions, ThreadTimes};
 ///
-/// let mut set = ChildSet::new(ChildSetConfig::new().thread_times(true))?;
+/// let mut set = ChildSet::new(ChildSetOptions::new().thread_times(true))?;
 /// set.spawn(&Command::new("true"), SpawnOptions::new())?;
 /// set.wait_all(None, |event| {
 ///     if let Event::Done { outcome, .. } = event {
@@ -181,10 +181,10 @@ impl From<ExitStatus> for ExitInfo {
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{ChildSet, ChildSetConfig, Command, Event, Outcome, SpawnOptions, Termination};
+/// use minder::{ChildSet, ChildSetOptions, Command, Event, Outcome, SpawnOptions, Termination};
 /// use std::time::Instant;
 ///
-/// let mut set = ChildSet::new(ChildSetConfig::new())?;
+/// let mut set = ChildSet::new(ChildSetOptions::new())?;
 /// let options = SpawnOptions::new().deadline(Instant::now(), Termination::IMMEDIATE);
 /// set.spawn(Command::new("sleep").arg("60"), options)?;
 /// let mut outcomes: Vec<Outcome> = Vec::new();
@@ -213,7 +213,7 @@ pub struct Outcome {
     /// Whether a kill was requested while its process ran, by the caller or by its deadline.
     pub killed: bool,
     /// Whether its deadline came while its process ran, or while its outputs were open and
-    /// [`ChildSetConfig::leak_timeout`](crate::ChildSetConfig::leak_timeout) did not limit that.
+    /// [`ChildSetOptions::leak_timeout`](crate::ChildSetOptions::leak_timeout) did not limit that.
     pub timed_out: bool,
     /// How long it was suspended by [`ChildSet::suspend`](crate::ChildSet::suspend).
     pub suspended: Duration,

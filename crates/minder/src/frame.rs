@@ -15,9 +15,9 @@
 //! ```
 //! # #[cfg(unix)] {
 //! use minder::frame::{FrameDecoder, FrameFormat};
-//! use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio};
+//! use minder::{ChildSet, ChildSetOptions, Command, Event, NextEvent, SpawnOptions, Stdio};
 //!
-//! let mut set = ChildSet::new(ChildSetConfig::new())?;
+//! let mut set = ChildSet::new(ChildSetOptions::new())?;
 //! let mut command = Command::new("printf");
 //! command.arg("one\ntwo\nthree").stdout(Stdio::piped());
 //! let child = set.spawn(&command, SpawnOptions::new())?;

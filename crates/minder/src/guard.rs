@@ -1,7 +1,15 @@
-//! `ProcessGuard`: the one object that changes the process itself, namely its signals, its descriptor
-//! limit, and what is killed when it dies.
+//! What outlives no end of this process, and the signals to it.
 //!
-//! [`ProcessGuard`] documents the guarantees; the mechanism is in `sys/guard`.
+//! | this process | use |
+//! | --- | --- |
+//! | is a command, and has no thread yet | [`ProcessGuard`] |
+//! | has threads, or belongs to other code (an editor, a server, an interpreter) | [`Guardian`] |
+//!
+//! A [`ProcessGuard`] is the one object that changes the process itself: its signals, its limit of
+//! descriptors, and what is killed when it dies. All descendants of the process are killed with it.
+//!
+//! A [`Guardian`] is a separate program that ends the guarded children when this process is killed. It
+//! changes nothing else.
 
 use std::fmt;
 use std::io;
@@ -12,7 +20,9 @@ use crate::error::{Error, Result};
 use crate::sys::guard as sys;
 use crate::sys::jobserver::HeldTokens;
 
-pub use crate::sys::guard::{ExitMode, Signal, SignalSender, SignalSource};
+pub use crate::guardian::{GuardedProcess, Guardian, GuardianOptions};
+pub use crate::sys::guard::{ExitMode, SignalSender, SignalSource};
+use crate::sys::signal::Signal;
 
 /// Options of [`ProcessGuard::install`].
 #[derive(Clone, Debug)]
@@ -50,7 +60,7 @@ impl GuardOptions {
     /// objects end them.
     ///
     /// ```standalone_crate
-    /// use minder::{GuardOptions, ProcessGuard};
+    /// use minder::guard::{GuardOptions, ProcessGuard};
     ///
     /// fn main() -> minder::Result<()> {
     ///     let guard = ProcessGuard::install(&GuardOptions::new().guardians(false))?;
@@ -92,7 +102,7 @@ impl GuardOptions {
 /// The pids of the two guardians.
 ///
 /// ```standalone_crate
-/// use minder::{GuardOptions, GuardianPids, ProcessGuard};
+/// use minder::guard::{GuardOptions, GuardianPids, ProcessGuard};
 ///
 /// fn main() -> minder::Result<()> {
 ///     let guard = ProcessGuard::install(&GuardOptions::new())?;
@@ -184,15 +194,16 @@ pub struct GuardianPids {
 /// * Other Unix: signals and descriptors, without guardians, because there is no subreaper.
 /// * Windows: the console's events, without guardians. Each child is in a job object that ends with its
 ///   last handle (`JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE`), and the kernel closes the handles of a process
-///   however it dies. Ctrl-C is [`Signal::Interrupt`], Ctrl-Break is [`Signal::Terminate`]. Closing the
-///   console, logging off and shutting down are [`Signal::Hangup`], after which Windows leaves some
+///   however it dies. Ctrl-C is [`Signal::INT`], Ctrl-Break is [`Signal::TERM`]. Closing the
+///   console, logging off and shutting down are [`Signal::HUP`], after which Windows leaves some
 ///   seconds. There is no Ctrl-Z. A process that was started in a separate process group
 ///   (`CREATE_NEW_PROCESS_GROUP`) ignores Ctrl-C.
 ///
 /// # Example
 ///
 /// ```standalone_crate
-/// use minder::{ChildSet, ChildSetConfig, Command, ExitMode, GuardOptions, ProcessGuard, Signal};
+/// use minder::{ChildSet, ChildSetOptions, Command, Signal};
+/// use minder::guard::{ExitMode, GuardOptions, ProcessGuard};
 /// use minder::{SpawnOptions, Termination};
 /// use std::time::Duration;
 ///
@@ -200,15 +211,15 @@ pub struct GuardianPids {
 ///     let mut guard = ProcessGuard::install(&GuardOptions::new())?; // before any thread
 ///     // … parse flags, open files …
 ///     guard.wait_ready()?; // before the first child
-///     let mut set = ChildSet::new(ChildSetConfig::new())?;
+///     let mut set = ChildSet::new(ChildSetOptions::new())?;
 ///     set.spawn(&Command::new("true"), SpawnOptions::new()).ok();
 ///     // Programs with an event loop watch `guard.signals()` instead.
 ///     while !set.wait_all(Some(Duration::from_millis(20)), drop)? {
 ///         match guard.next_signal() {
-///             Some(Signal::Interrupt | Signal::Terminate) => {
+///             Some(Signal::INT | Signal::TERM) => {
 ///                 set.kill_all(Termination::graceful(Duration::from_secs(5)))?;
 ///             }
-///             Some(signal @ Signal::Quit) => guard.terminate(ExitMode::Signal(signal)),
+///             Some(signal @ Signal::QUIT) => guard.terminate(ExitMode::Signal(signal)),
 ///             _ => (),
 ///         }
 ///     }
@@ -246,7 +257,7 @@ impl ProcessGuard {
     /// Returns the pids of the guardians, if there are any.
     ///
     /// ```standalone_crate
-    /// use minder::{GuardOptions, ProcessGuard};
+    /// use minder::guard::{GuardOptions, ProcessGuard};
     ///
     /// fn main() -> minder::Result<()> {
     ///     let guard = ProcessGuard::install(&GuardOptions::new())?;
@@ -295,7 +306,8 @@ impl ProcessGuard {
     /// method handles. Level-triggered.
     ///
     /// ```standalone_crate
-    /// use minder::{Events, GuardOptions, Interest, Poller, ProcessGuard, Token};
+    /// use minder::poll::{Events, Interest, Poller, Token};
+    /// use minder::guard::{GuardOptions, ProcessGuard};
     ///
     /// fn main() -> minder::Result<()> {
     ///     let mut guard = ProcessGuard::install(&GuardOptions::new())?;
@@ -331,14 +343,15 @@ impl ProcessGuard {
     ///   [`SignalSender::Unknown`] for most signals.
     ///
     /// ```standalone_crate
-    /// use minder::{Command, Group, GuardOptions, ProcessGuard, Signal, SignalSender};
+    /// use minder::{Command, Group, Signal};
+    /// use minder::guard::{GuardOptions, ProcessGuard, SignalSender};
     ///
     /// fn main() -> minder::Result<()> {
     ///     let mut guard = ProcessGuard::install(&GuardOptions::new().guardians(false))?;
     ///     let mut child = Command::new("true").group(Group::Inherit).spawn()?;
     ///     while let Some((signal, sender)) = guard.next_signal_and_sender() {
-    ///         if signal == Signal::Interrupt && sender != SignalSender::Terminal {
-    ///             child.signal(2)?;
+    ///         if signal == Signal::INT && sender != SignalSender::Terminal {
+    ///             child.signal(signal)?;
     ///         }
     ///     }
     ///     assert!(child.wait()?.status.success());
@@ -354,7 +367,7 @@ impl ProcessGuard {
     /// themselves. Without guardians it is never set.
     ///
     /// ```standalone_crate
-    /// use minder::{GuardOptions, ProcessGuard};
+    /// use minder::guard::{GuardOptions, ProcessGuard};
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicBool, Ordering};
     ///
@@ -378,12 +391,13 @@ impl ProcessGuard {
     /// ignores Ctrl-Z, and this returns at once. Without effect on Windows.
     ///
     /// ```standalone_crate
-    /// use minder::{ChildSet, ChildSetConfig, GuardOptions, ProcessGuard, Signal};
+    /// use minder::{ChildSet, ChildSetOptions, Signal};
+    /// use minder::guard::{GuardOptions, ProcessGuard};
     ///
     /// fn main() -> minder::Result<()> {
     ///     let mut guard = ProcessGuard::install(&GuardOptions::new())?;
-    ///     let mut set = ChildSet::new(ChildSetConfig::new())?;
-    ///     if guard.next_signal() == Some(Signal::Stop) {
+    ///     let mut set = ChildSet::new(ChildSetOptions::new())?;
+    ///     if guard.next_signal() == Some(Signal::TSTP) {
     ///         set.suspend_all()?;
     ///         guard.suspend_self(); // until `fg` or `bg`
     ///         set.resume_all()?;
@@ -401,13 +415,14 @@ impl ProcessGuard {
     /// Windows.
     ///
     /// ```standalone_crate
-    /// use minder::{GuardOptions, ProcessGuard, Signal};
+    /// use minder::Signal;
+    /// use minder::guard::{GuardOptions, ProcessGuard};
     ///
     /// fn main() -> minder::Result<()> {
     ///     let mut guard = ProcessGuard::install(&GuardOptions::new())?;
-    ///     if guard.next_signal() == Some(Signal::Stop) {
+    ///     if guard.next_signal() == Some(Signal::TSTP) {
     ///         guard.suspend_self();
-    ///         if guard.next_signal() != Some(Signal::Continue) {
+    ///         if guard.next_signal() != Some(Signal::CONT) {
     ///             guard.stop_self(); // this group is not watched by a shell
     ///         }
     ///     }
@@ -422,7 +437,7 @@ impl ProcessGuard {
     /// the new limit. Children that this crate starts get the old limit.
     ///
     /// ```standalone_crate
-    /// use minder::{GuardOptions, ProcessGuard};
+    /// use minder::guard::{GuardOptions, ProcessGuard};
     ///
     /// fn main() -> minder::Result<()> {
     ///     let guard = ProcessGuard::install(&GuardOptions::new())?;
@@ -442,7 +457,7 @@ impl ProcessGuard {
     /// guardians.
     ///
     /// ```standalone_crate
-    /// use minder::{GuardOptions, ProcessGuard};
+    /// use minder::guard::{GuardOptions, ProcessGuard};
     ///
     /// fn main() -> minder::Result<()> {
     ///     let guard = ProcessGuard::install(&GuardOptions::new())?;

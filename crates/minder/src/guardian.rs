@@ -21,10 +21,10 @@ use crate::{Child, Error, ErrorKind, Operation, Result};
 /// The options of a [`Guardian`].
 ///
 /// ```
-/// use minder::GuardianConfig;
+/// use minder::guard::GuardianOptions;
 /// use std::time::Duration;
 ///
-/// let config = GuardianConfig::new()
+/// let config = GuardianOptions::new()
 ///     .program("/usr/bin/editor") // a host that is its own guardian
 ///     .arg("guardian")
 ///     .grace(Duration::from_secs(2))
@@ -36,11 +36,11 @@ use crate::{Child, Error, ErrorKind, Operation, Result};
 /// ```
 #[derive(Clone, Debug, Default)]
 #[must_use]
-pub struct GuardianConfig {
+pub struct GuardianOptions {
     settings: GuardianSettings,
 }
 
-impl GuardianConfig {
+impl GuardianOptions {
     /// Returns the default configuration.
     pub fn new() -> Self {
         Self::default()
@@ -103,12 +103,12 @@ impl GuardianConfig {
 ///
 /// It is for a host that may not fork, because it has threads or belongs to others: an editor, an
 /// interpreter, a plugin. A command that owns its process uses a
-/// [`ProcessGuard`](crate::ProcessGuard) instead, which reaches more.
+/// [`ProcessGuard`](crate::guard::ProcessGuard) instead, which reaches more.
 ///
 /// The program `minder-guardian` has the list of the guarded children and watches this process. When
 /// this process ends in any way, `kill -9` included, the program kills the children on the list with
 /// everything that they started, and exits. Guarded are the children of a
-/// [`ChildSet`](crate::ChildSetConfig::guardian), of a [`BackgroundSet`](crate::BackgroundSet) with such
+/// [`ChildSet`](crate::ChildSetOptions::guardian), of a [`BackgroundSet`](crate::BackgroundSet) with such
 /// a configuration, and of [`spawn`](Self::spawn). [`guard`](Self::guard) adds a child that was started by
 /// other code.
 ///
@@ -121,15 +121,15 @@ impl GuardianConfig {
 ///
 /// The program is in a separate session, ignores every signal that can be ignored, and does not have
 /// the name of the host. It holds none of the host's descriptors, except the standard error if
-/// [`inherit_stderr`](GuardianConfig::inherit_stderr) asks for it.
+/// [`inherit_stderr`](GuardianOptions::inherit_stderr) asks for it.
 ///
 /// It kills the group of each child, and the descendants outside of the group whose parents still live;
-/// with [`tag`](GuardianConfig::tag) also those whose parents have exited.
+/// with [`tag`](GuardianOptions::tag) also those whose parents have exited.
 ///
 /// What it cannot reach:
 ///
 /// - Processes that run as another user (`sudo`).
-/// - With [`tag`](GuardianConfig::tag): a process that left its group, and whose environment was cleaned
+/// - With [`tag`](GuardianOptions::tag): a process that left its group, and whose environment was cleaned
 ///   or overwritten. Without: every process that left its group and lost its parent.
 /// - Work that was handed to a server that ran before: `docker run`, `systemd-run`, `at`.
 /// - Everything, if the host and the program are killed at the same time.
@@ -160,7 +160,8 @@ impl GuardianConfig {
 ///   guardian or not. No program is started. [`guard`](Self::guard) is not supported.
 ///
 /// ```standalone_crate
-/// use minder::{ChildSet, ChildSetConfig, Command, Guardian, GuardianConfig, SpawnOptions, Termination};
+/// use minder::{ChildSet, ChildSetOptions, Command, SpawnOptions, Termination};
+/// use minder::guard::{Guardian, GuardianOptions};
 /// use std::process::ExitCode;
 ///
 /// fn main() -> ExitCode {
@@ -173,12 +174,12 @@ impl GuardianConfig {
 /// }
 ///
 /// fn host() -> Result<(), Box<dyn std::error::Error>> {
-///     let config = GuardianConfig::new().program(std::env::current_exe()?).arg("guardian");
+///     let config = GuardianOptions::new().program(std::env::current_exe()?).arg("guardian");
 ///     let guardian = Guardian::start(&config)?;
 ///     println!("guarded by process {:?}", guardian.pid());
 ///     # if cfg!(unix) {
 ///     let mut child = guardian.spawn(Command::new("sleep").arg("60"))?;
-///     let mut set = ChildSet::new(ChildSetConfig::new().guardian(&guardian))?;
+///     let mut set = ChildSet::new(ChildSetOptions::new().guardian(&guardian))?;
 ///     set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
 ///     let mut other = std::process::Command::new("sleep").arg("60").spawn()?;
 ///     let guarded = guardian.guard(other.id())?;
@@ -203,19 +204,20 @@ impl Guardian {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ErrorKind, Guardian, GuardianConfig};
+    /// use minder::ErrorKind;
+    /// use minder::guard::{Guardian, GuardianOptions};
     ///
-    /// let error = Guardian::start(&GuardianConfig::new().program("/nowhere/minder-guardian")).unwrap_err();
+    /// let error = Guardian::start(&GuardianOptions::new().program("/nowhere/minder-guardian")).unwrap_err();
     /// assert_eq!(error.kind(), ErrorKind::NotFound);
     /// # }
     /// ```
     ///
     /// # Errors
-    /// - `NotFound`: the program is in none of the places that [`GuardianConfig::program`] describes.
+    /// - `NotFound`: the program is in none of the places that [`GuardianOptions::program`] describes.
     /// - `Unsupported`: the program is of another version.
     /// - `Other`: the program exited, was not ready in time, or is another one.
     /// - Otherwise as [`Command::spawn`].
-    pub fn start(config: &GuardianConfig) -> Result<Self> {
+    pub fn start(config: &GuardianOptions) -> Result<Self> {
         let link = Arc::new(GuardianLink::new(config.settings.clone(), start_guardian));
         link.start().map_err(explain)?;
         Ok(Self { link })
@@ -232,7 +234,7 @@ impl Guardian {
     /// As [`Command::spawn`], and:
     ///
     /// - `Exhausted`: the program does not read its list. It is stopped, or the machine is very busy.
-    /// - `Other`: the program has exited. Without [`GuardianConfig::restart`], start another guardian.
+    /// - `Other`: the program has exited. Without [`GuardianOptions::restart`], start another guardian.
     /// - `PermissionDenied`: this process is a fork of the one that started the guardian.
     pub fn spawn(&self, command: &Command) -> Result<Child> {
         let spawned = Spawner::new()
@@ -248,7 +250,7 @@ impl Guardian {
     ///
     /// After the end of this process it is killed like the other children: with the descendants that can be
     /// found, and with its process group if it leads one at the time of this call. A child that is to lead
-    /// a group has to be made its leader before. It has no [`tag`](GuardianConfig::tag).
+    /// a group has to be made its leader before. It has no [`tag`](GuardianOptions::tag).
     ///
     /// The child is not guarded before this call has returned. If this process may be killed in between,
     /// let the forked child first read a byte from a pipe, which this process writes after the call. At end
@@ -288,7 +290,7 @@ impl Guardian {
 /// to the process; afterwards the operating system may give the pid and the group id to others.
 ///
 /// On Linux a late drop harms no other process: the program identifies processes by pidfds. With
-/// [`restart`](GuardianConfig::restart) another child of this process may be guarded in its place, if it
+/// [`restart`](GuardianOptions::restart) another child of this process may be guarded in its place, if it
 /// has got the pid before the program was started again. On other systems the program kills the process
 /// and the group that have the numbers by then.
 ///
@@ -296,7 +298,7 @@ impl Guardian {
 /// [the end](Guardian#end). In a fork of the host it has no effect.
 ///
 /// ```standalone_crate
-/// use minder::{GuardedProcess, Guardian, GuardianConfig};
+/// use minder::guard::{GuardedProcess, Guardian, GuardianOptions};
 /// use std::process::{Child, Command, ExitCode, Stdio};
 ///
 /// fn main() -> ExitCode {
@@ -316,7 +318,7 @@ impl Guardian {
 /// }
 ///
 /// fn host() -> Result<(), Box<dyn std::error::Error>> {
-///     let config = GuardianConfig::new().program(std::env::current_exe()?).arg("guardian");
+///     let config = GuardianOptions::new().program(std::env::current_exe()?).arg("guardian");
 ///     let guardian = Guardian::start(&config)?;
 ///
 ///     // The child does nothing before it has read a line. It exits if this process is killed before that.

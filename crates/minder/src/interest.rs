@@ -2,7 +2,7 @@
 
 use std::ops::{BitOr, BitOrAssign};
 
-/// Names a source or a timer of a [`Poller`](crate::Poller). The caller chooses it.
+/// Names a source or a timer of a [`Poller`](crate::poll::Poller). The caller chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u64);
 
@@ -12,7 +12,7 @@ pub struct Token(pub u64);
 /// every wait.
 ///
 /// ```
-/// use minder::Interest;
+/// use minder::poll::Interest;
 /// let once = Interest::READABLE.oneshot();
 /// assert!(once.is_readable() && once.is_oneshot() && !once.is_writable());
 /// let both = Interest::READABLE | Interest::WRITABLE;
@@ -35,7 +35,7 @@ impl Interest {
     const EDGE: u8 = 8;
 
     /// Returns this interest, reported once. The source stays registered, and is not reported again
-    /// until [`Poller::modify`](crate::Poller::modify).
+    /// until [`Poller::modify`](crate::poll::Poller::modify).
     pub const fn oneshot(self) -> Self {
         Self(self.0 & !Self::EDGE | Self::ONESHOT)
     }

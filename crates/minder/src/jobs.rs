@@ -16,7 +16,7 @@ mod pool;
 mod executor;
 
 pub use self::{
-    config::{HaltPolicy, HaltReason, HaltTrigger, QueueOrder, RetryPolicy, SchedulerConfig, Threshold},
+    config::{HaltPolicy, HaltReason, HaltTrigger, QueueOrder, RetryPolicy, SchedulerOptions, Threshold},
     dependencies::DependencyError,
     executor::{Executor, GraphError, Summary, Task, TaskPanic},
     handler::{ChildControl, JobHandler, JobSource, NextJob, SpawnRequest},

@@ -76,9 +76,9 @@
 //!
 //! ```
 //! # #[cfg(unix)] {
-//! use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio};
+//! use minder::{ChildSet, ChildSetOptions, Command, Event, NextEvent, SpawnOptions, Stdio};
 //!
-//! let mut set = ChildSet::new(ChildSetConfig::new())?;
+//! let mut set = ChildSet::new(ChildSetOptions::new())?;
 //! for text in ["one", "two"] {
 //!     let mut command = Command::new("echo");
 //!     command.arg(text).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -97,17 +97,17 @@
 //! # Ok::<(), minder::Error>(())
 //! ```
 //!
-//! [`ChildSet::wait_all`] is that loop with a time limit. [`ChildSetConfig`] limits the number of
+//! [`ChildSet::wait_all`] is that loop with a time limit. [`ChildSetOptions`] limits the number of
 //! children and the output in memory. Where there is no room, a child blocks, its output goes to a file,
 //! or its oldest bytes are dropped, as its [`OverflowPolicy`] says:
 //!
 //! ```
 //! # #[cfg(unix)] {
-//! use minder::{ChildSet, ChildSetConfig, Command, Event, OutputMode, OverflowPolicy};
+//! use minder::{ChildSet, ChildSetOptions, Command, Event, OutputMode, OverflowPolicy};
 //! use minder::{SpawnOptions, Stdio};
 //! use std::time::Duration;
 //!
-//! let mut set = ChildSet::new(ChildSetConfig::new().max_buffered_bytes(1 << 20).max_children(100))?;
+//! let mut set = ChildSet::new(ChildSetOptions::new().max_buffered_bytes(1 << 20).max_children(100))?;
 //! let mut command = Command::new("echo");
 //! command.arg("text").stdout(Stdio::piped());
 //! // The output comes in one piece after the exit; what does not fit into memory waits in a file.
@@ -165,11 +165,11 @@
 //!
 //! ```
 //! # #[cfg(unix)] {
-//! use minder::{ChildSet, ChildSetConfig, Command, Event, Restart, RestartPolicy, SpawnOptions};
+//! use minder::{ChildSet, ChildSetOptions, Command, Event, Restart, RestartPolicy, SpawnOptions};
 //! use std::time::Duration;
 //!
 //! let policy = RestartPolicy::new(Restart::OnFailure).backoff(Duration::from_millis(1));
-//! let mut set = ChildSet::new(ChildSetConfig::new())?;
+//! let mut set = ChildSet::new(ChildSetOptions::new())?;
 //! set.spawn(&Command::new("false"), SpawnOptions::new().restart(policy.max_restarts(Some(2))))?;
 //! let mut pids = Vec::new();
 //! set.wait_all(None, |event| {
@@ -210,11 +210,11 @@
 //! ```
 //! # #[cfg(unix)] {
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-//! use minder::{ChildSet, ChildSetConfig, Command, NextEvent, SpawnOptions};
+//! use minder::{ChildSet, ChildSetOptions, Command, NextEvent, SpawnOptions};
 //! use std::time::Duration;
 //! use tokio::io::unix::AsyncFd;
 //!
-//! let mut set = ChildSet::new(ChildSetConfig::new())?;
+//! let mut set = ChildSet::new(ChildSetOptions::new())?;
 //! # #[allow(deprecated)]
 //! let handle = AsyncFd::new(set.poll_handle()?.try_clone_to_owned()?)?;
 //! set.spawn(&Command::new("true"), SpawnOptions::new())?;
@@ -243,9 +243,9 @@
 //!
 //! ```
 //! # #[cfg(unix)] {
-//! use minder::{BackgroundSet, BackgroundSetConfig, Command, Event, SpawnOptions, Stdio};
+//! use minder::{BackgroundSet, BackgroundSetOptions, Command, Event, SpawnOptions, Stdio};
 //!
-//! let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+//! let set = BackgroundSet::new(BackgroundSetOptions::new())?;
 //! let mut command = Command::new("echo");
 //! command.arg("text").stdout(Stdio::piped());
 //! set.spawn(&command, SpawnOptions::new())?;
@@ -266,10 +266,10 @@
 //! [`jobs::Executor`] runs them as closures on threads:
 //!
 //! ```
-//! use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerConfig};
+//! use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerOptions};
 //! use std::time::Instant;
 //!
-//! let mut scheduler = Scheduler::new(SchedulerConfig::new().max_running(2));
+//! let mut scheduler = Scheduler::new(SchedulerOptions::new().max_running(2));
 //! let compile = scheduler.submit("compile", 0);
 //! scheduler.submit_after("test", &[compile], 0)?; // after the first has succeeded
 //! let now = Instant::now();
@@ -287,7 +287,8 @@
 //!
 //! ```
 //! # #[cfg(unix)] {
-//! use minder::{Command, Events, Interest, Poller, Token};
+//! use minder::Command;
+//! use minder::poll::{Events, Interest, Poller, Token};
 //! use std::time::{Duration, Instant};
 //!
 //! let poller = Poller::new()?;
@@ -325,7 +326,8 @@
 //! even after `kill -9`; the documentation of the guard names the exceptions:
 //!
 //! ```standalone_crate
-//! use minder::{Command, GuardOptions, ProcessGuard};
+//! use minder::Command;
+//! use minder::guard::{GuardOptions, ProcessGuard};
 //!
 //! fn main() -> minder::Result<()> {
 //!     let guard = ProcessGuard::install(&GuardOptions::new())?; // before any thread
@@ -362,13 +364,20 @@
 //!
 //! [`capabilities`] tells what this machine has, and what a sandbox refuses.
 //!
+//! [`Guardian`]: guard::Guardian
+//! [`Guardian::guard`]: guard::Guardian::guard
+//! [`Interest`]: poll::Interest
+//! [`Poller`]: poll::Poller
+//! [`ProcessGuard`]: guard::ProcessGuard
+//! [`ProcessGuard::raise_fd_limit`]: guard::ProcessGuard::raise_fd_limit
+//!
 //! # Limits
 //!
 //! - A child with two piped outputs takes three descriptors. The usual soft limit of 1024 is reached
 //!   at some 340 children; [`ProcessGuard::raise_fd_limit`] raises it. Without a free one a start fails with
 //!   [`ErrorKind::Exhausted`], and may succeed later.
-//! - A set has at most [`ChildSetConfig::max_children`] children, and at most
-//!   [`ChildSetConfig::max_buffered_bytes`] of output in memory.
+//! - A set has at most [`ChildSetOptions::max_children`] children, and at most
+//!   [`ChildSetOptions::max_buffered_bytes`] of output in memory.
 //! - [`Command::output`] fails with [`ErrorKind::Limit`] above [`CaptureOptions::max_bytes`].
 //! - A process that runs as another user (`sudo`) cannot be killed.
 //!
@@ -399,20 +408,20 @@ mod termination;
 mod child;
 mod shared_child;
 mod guardian;
-mod poller;
+pub mod poll;
 pub mod clock;
 mod set;
 mod background;
 mod capture;
 pub mod jobs;
 pub mod frame;
-mod guard;
+pub mod guard;
 mod capabilities;
 pub mod os;
 
 pub use crate::{
     backend::Backend,
-    background::{BackgroundSet, BackgroundSetConfig},
+    background::{BackgroundSet, BackgroundSetOptions},
     backlog::{Backlog, Charge},
     capabilities::{Availability, Capability, capabilities},
     capture::{CaptureOptions, Output, Pipeline, PipelineOutput, StageOutput},
@@ -424,12 +433,9 @@ pub use crate::{
     error::{Error, ErrorKind, Operation, Result},
     event::{ChildId, Event, NextEvent, SpillFile, Stream},
     exit_status::{ExitInfo, ExitStatus, Outcome, ResourceUsage, ThreadTimes},
-    guard::{ExitMode, GuardOptions, GuardianPids, ProcessGuard, Signal, SignalSender, SignalSource},
-    guardian::{GuardedProcess, Guardian, GuardianConfig},
-    interest::{Interest, Token},
-    poller::{Events, EventsIter, Poller, Readiness, Registration, Source, Waker},
-    set::{ChildSet, ChildSetConfig, OutputMode, OverflowPolicy, Restart, RestartPolicy, SpawnOptions},
+    set::{ChildSet, ChildSetOptions, OutputMode, OverflowPolicy, Restart, RestartPolicy, SpawnOptions},
     shared_child::SharedChild,
+    sys::signal::Signal,
     termination::Termination,
 };
 
@@ -442,31 +448,31 @@ const _: () = {
     send::<CaptureOptions>();
     send::<jobs::ChildControl<'_>>();
     send_and_sync::<BackgroundSet>();
-    send_and_sync::<BackgroundSetConfig>();
+    send_and_sync::<BackgroundSetOptions>();
     send_and_sync::<Backlog>();
     send_and_sync::<Capability>();
     send_and_sync::<Child>();
-    send_and_sync::<ChildSetConfig>();
+    send_and_sync::<ChildSetOptions>();
     send_and_sync::<ChildStdin>();
     send_and_sync::<ChildStdout>();
     send_and_sync::<Chunk>();
     send_and_sync::<Command>();
     send_and_sync::<Error>();
     send_and_sync::<Event>();
-    send_and_sync::<Events>();
-    send_and_sync::<GuardedProcess>();
-    send_and_sync::<Guardian>();
+    send_and_sync::<poll::Events>();
+    send_and_sync::<guard::GuardedProcess>();
+    send_and_sync::<guard::Guardian>();
     send_and_sync::<Output>();
     send_and_sync::<Pipeline>();
     send_and_sync::<PipelineOutput>();
-    send_and_sync::<Poller>();
-    send_and_sync::<Registration<'_>>();
+    send_and_sync::<poll::Poller>();
+    send_and_sync::<poll::Registration<'_>>();
     send_and_sync::<RestartPolicy>();
     send_and_sync::<SharedChild>();
     send_and_sync::<SpawnOptions>();
     send_and_sync::<Stdio>();
     send_and_sync::<Termination>();
-    send_and_sync::<Waker>();
+    send_and_sync::<poll::Waker>();
     send_and_sync::<clock::Interval>();
     send_and_sync::<clock::Sleeper>();
     send_and_sync::<clock::TimerResolution>();
@@ -481,8 +487,8 @@ const _: () = {
 /// # The types of this page
 ///
 /// [`Command`], [`Child`], [`CaptureOptions`], [`Output`], [`Pipeline`], [`ExitStatus`], [`SharedChild`],
-/// [`Termination`], [`ChildSet`], [`BackgroundSet`], [`frame::FrameDecoder`], [`Poller`], [`ProcessGuard`],
-/// [`Error`]
+/// [`Termination`], [`ChildSet`], [`BackgroundSet`], [`frame::FrameDecoder`],
+/// [`poll::Poller`], [`guard::ProcessGuard`], [`Error`]
 #[cfg(any(doc, doctest))]
 pub mod coming_from {}
 

@@ -34,5 +34,5 @@ mod suspend;
 mod turn_taking;
 
 pub use self::child_set::ChildSet;
-pub use self::config::{ChildSetConfig, OutputMode, OverflowPolicy, SpawnOptions};
+pub use self::config::{ChildSetOptions, OutputMode, OverflowPolicy, SpawnOptions};
 pub use self::restart_policy::{Restart, RestartPolicy};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::sys::process_tree::{SIGNAL_MAX, TreeSignal};
+use crate::sys::signal::Signal;
 use crate::{Error, ErrorKind, Operation, Result};
 
 /// After this time **and** this many `SIGKILL`s, a tree that does not exit is not waited for:
@@ -28,11 +29,12 @@ const PAUSE_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// no difference.
 ///
 /// ```
-/// use minder::Termination;
+/// use minder::{Signal, Termination};
 /// use std::time::Duration;
+///
 /// // SIGINT; SIGTERM after a second; SIGKILL after another second.
 /// let second = Duration::from_secs(1);
-/// let how = Termination::signals(&[(2, second), (15, second)])?;
+/// let how = Termination::signals(&[(Signal::INT, second), (Signal::TERM, second)])?;
 /// # let _ = how;
 /// # Ok::<(), minder::Error>(())
 /// ```
@@ -51,8 +53,6 @@ pub(crate) struct Step {
     pub(crate) pause: Duration,
 }
 
-/// The number of `SIGTERM` on every system.
-const TERM: i32 = 15;
 /// The value of an unused step.
 const NONE: Step = Step { signal: 0, pause: Duration::ZERO };
 
@@ -76,10 +76,10 @@ impl Termination {
     /// The most signals that [`signals`](Self::signals) accepts.
     ///
     /// ```
-    /// use minder::Termination;
+    /// use minder::{Signal, Termination};
     /// use std::time::Duration;
     ///
-    /// let steps = vec![(15, Duration::from_secs(1)); Termination::STEPS_MAX + 1];
+    /// let steps = vec![(Signal::TERM, Duration::from_secs(1)); Termination::STEPS_MAX + 1];
     /// assert!(Termination::signals(&steps).is_err() && Termination::signals(&steps[1..]).is_ok());
     /// ```
     pub const STEPS_MAX: usize = 8;
@@ -106,7 +106,7 @@ impl Termination {
     /// ```
     pub const fn graceful(grace: Duration) -> Self {
         let mut how = Self::IMMEDIATE;
-        how.steps[0] = Step { signal: TERM, pause: grace };
+        how.steps[0] = Step { signal: Signal::TERM.as_raw(), pause: grace };
         how.len = 1;
         how
     }
@@ -123,7 +123,7 @@ impl Termination {
     /// # Errors
     /// - `InvalidInput`: there are more than [`STEPS_MAX`](Self::STEPS_MAX) signals, or a number is
     ///   not a signal of this operating system.
-    pub fn signals(signals: &[(i32, Duration)]) -> Result<Self> {
+    pub fn signals(signals: &[(Signal, Duration)]) -> Result<Self> {
         let invalid = |reason| {
             let error = Error::of_kind(ErrorKind::InvalidInput, "make a sequence of signals", reason);
             Err(error.during(Operation::Kill))
@@ -131,12 +131,12 @@ impl Termination {
         if signals.len() > Self::STEPS_MAX {
             return invalid("it has more than 8 signals");
         }
-        if signals.iter().any(|(signal, _)| !(1..=SIGNAL_MAX).contains(signal)) {
+        if signals.iter().any(|(signal, _)| !(1..=SIGNAL_MAX).contains(&signal.as_raw())) {
             return invalid("one of the numbers is not a signal of this operating system");
         }
         let mut termination = Self::IMMEDIATE;
         for (step, &(signal, pause)) in termination.steps.iter_mut().zip(signals) {
-            *step = Step { signal, pause };
+            *step = Step { signal: signal.as_raw(), pause };
         }
         termination.len = signals.len();
         Ok(termination)
@@ -249,7 +249,8 @@ mod tests {
     #[test]
     fn signals_are_sent_in_order_and_end_with_sigkill() {
         let ms = Duration::from_millis;
-        let how = Termination::signals(&[(2, ms(100)), (15, ms(50))]).expect("describe two signals");
+        let how = Termination::signals(&[(Signal::INT, ms(100)), (Signal::TERM, ms(50))])
+            .expect("describe two signals");
         let start = Instant::now();
         let mut state = TerminationState::new(how, start);
         assert_eq!((state.escalates_at(), state.next_signal(start)), (start + ms(150), None));

@@ -773,7 +773,7 @@ fn signal_ends_command_in_a_sleep_of_a_minute() {
 fn progress_is_shown_on_a_terminal() {
     let on_terminal = |line: &str| {
         let mut command = minder(line);
-        command.group(Group::Terminal(Size { rows: 24, columns: 100 })).env("TERM", "xterm");
+        command.group(Group::Terminal(Size::new(24, 100))).env("TERM", "xterm");
         Run::start(&command).wait().exit_code(0).text()
     };
     let text = on_terminal("clock measure --count 20 --time 1ms --way poll --way precise");

@@ -390,12 +390,12 @@ fn terminal_follows_the_size_of_our_own() {
     outer
         .args(["relay", "--pty", "sh", "-c"])
         .arg("trap 'stty size' WINCH; stty size; while :; do sleep 0.02; done");
-    outer.group(Group::Terminal(Size { rows: 31, columns: 41 }));
+    outer.group(Group::Terminal(Size::new(31, 41)));
     let mut child = outer.spawn().expect("start relay");
     let output = child.stdout.take().expect("take output");
     let mut reader = File::from(std::os::fd::AsFd::as_fd(&output).try_clone_to_owned().expect("duplicate"));
     read_until(&mut reader, "31 41");
-    output.resize_terminal(Size { rows: 32, columns: 42 }).expect("resize terminal");
+    output.resize_terminal(Size::new(32, 42)).expect("resize terminal");
     read_until(&mut reader, "32 42");
     child.kill_and_wait(minder::Termination::IMMEDIATE).expect("kill relay");
 }

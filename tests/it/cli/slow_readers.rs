@@ -123,7 +123,7 @@ fn terminal_that_is_not_read_holds_nothing_up() {
     for flags in ["", "-k", "--progress", "--status-level all"] {
         let place = Place::new();
         let mut command = place.command(&format!("run -j4 --grace 60 --timeout 1 {flags}"));
-        command.group(Group::Terminal(Size { rows: 24, columns: 80 })).stdin(Stdio::inherit());
+        command.group(Group::Terminal(Size::new(24, 80))).stdin(Stdio::inherit());
         command.env("TERM", "xterm").args([":::", "seq 20000", ENDS, ENDS, ENDS]);
         // Nothing is read before `wait`.
         let live = Run::start(&command);
@@ -164,7 +164,7 @@ fn messages_wait_for_a_reader_of_stderr_and_jobs_do_not() {
 fn no_line_is_ended_twice_on_a_terminal() {
     let place = Place::new();
     let mut command = place.command("run -j2 --status-level all");
-    command.group(Group::Terminal(Size { rows: 24, columns: 80 })).stdin(Stdio::inherit());
+    command.group(Group::Terminal(Size::new(24, 80))).stdin(Stdio::inherit());
     command.env("TERM", "xterm").args([
         ":::",
         "seq 100000; echo x >>../marks",

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use minder::{ChildId, ChildSet, ChildSetConfig, Command, ExitStatus, SpawnOptions, Stdio};
+use minder::{ChildId, ChildSet, ChildSetOptions, Command, ExitStatus, SpawnOptions, Stdio};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::resume::Random;
@@ -24,7 +24,7 @@ struct Job {
 
 impl Job {
     fn start(command: &Command) -> Self {
-        let limits = ChildSetConfig::default().stop_poll_interval(Some(Duration::from_millis(1)));
+        let limits = ChildSetOptions::default().stop_poll_interval(Some(Duration::from_millis(1)));
         let mut set = ChildSet::new(limits).expect("create set");
         let token = set.spawn(command, SpawnOptions::default()).expect("start command");
         Self { set, event_log: EventLog::default(), token }

@@ -18,7 +18,7 @@ fn on_terminal(line: &str) -> Command {
 fn on_terminal_of(columns: u16, line: &str) -> Command {
     let mut command = minder(line);
     command
-        .group(Group::Terminal(Size { rows: 24, columns }))
+        .group(Group::Terminal(Size::new(24, columns)))
         .stdin(Stdio::inherit())
         .env("TERM", "xterm")
         .env_remove("NO_COLOR");
@@ -374,7 +374,7 @@ fn terminals_of_jobs_follow_the_size_of_the_terminal() {
         }
     };
     read_until(&|text| text.contains("ready 1") && text.contains("ready 2"));
-    terminal.resize_terminal(Size { rows: 31, columns: 61 }).expect("resize terminal");
+    terminal.resize_terminal(Size::new(31, 61)).expect("resize terminal");
     read_until(&|text| text.matches("31 61").count() == 2);
     child.kill_and_wait(minder::Termination::IMMEDIATE).expect("kill run");
 }

@@ -104,7 +104,7 @@ fn user_is_asked_on_the_terminal() {
     let list = dir.path().join("list");
     std::fs::write(&list, "a\nb\nc\n").expect("write file");
     let mut command = from(MINDER, &format!("xargs -p -n1 -a {} KID echo-args", path(&list)));
-    command.group(minder::Group::Terminal(minder::Size { rows: 24, columns: 300 }));
+    command.group(minder::Group::Terminal(minder::Size::new(24, 300)));
     command.stdin(minder::Stdio::inherit());
     let mut run = Run::start(&command);
     for (value, answer) in [("a", "y\n"), ("b", "no\n"), ("c", "Yes\n")] {

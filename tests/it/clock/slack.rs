@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use minder::clock::{Clock, Interval, Precision, SleepMethod, Sleeper, measure_clock, measure_sleep};
-use minder::{
-    Backend, ChildSet, ChildSetConfig, Command, Event, Events, Group, Poller, SpawnOptions, Stdio, Token,
-};
+use minder::poll::{Events, Poller, Token};
+use minder::{Backend, ChildSet, ChildSetOptions, Command, Event, Group, SpawnOptions, Stdio};
 
 use super::micros;
 use crate::support::test_child;
@@ -52,7 +51,7 @@ fn use_every_timer() {
 
 /// Starts a child by a set, and returns what it prints.
 fn printed_in_set() -> String {
-    let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
     let mut command = test_child("timer-slack");
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     set.spawn(&command, SpawnOptions::new()).expect("start child");

@@ -41,10 +41,10 @@ fn ctrl_c_is_one_signal() {
     let pids = terminal.run.ready();
     for pressed in 1..=40 {
         terminal.press("\x03");
-        terminal.run.expect_line("signal Interrupt", pressed);
+        terminal.run.expect_line("signal SIGINT", pressed);
         nap(Duration::from_millis(205));
     }
-    assert_eq!(terminal.run.count("signal Interrupt"), 40, "none came twice");
+    assert_eq!(terminal.run.count("signal SIGINT"), 40, "none came twice");
     send(pids.outer, Signal::TERM);
     terminal.run.expect_line("ended None Some(2)", 1);
 }
@@ -61,7 +61,7 @@ fn ctrl_z_and_fg_lose_no_signal() {
         // after `fg`, so a key that follows at once could be lost. No person is that fast.
         nap(Duration::from_millis(100));
     }
-    assert_eq!(terminal.run.count("signal Stop"), 20);
+    assert_eq!(terminal.run.count("signal SIGTSTP"), 20);
     assert_eq!(terminal.run.count("stopped"), 20, "the shell saw each once");
     send(pids.outer, Signal::TERM);
     terminal.run.expect_line("ended None Some(2)", 1);
@@ -103,7 +103,7 @@ fn hangup_is_received() {
     terminal.run.ready();
     let Terminal { run, keys } = terminal;
     drop(keys);
-    run.expect_line("signal Hangup", 1);
+    run.expect_line("signal SIGHUP", 1);
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn nohup_ignores_hangup() {
     // by then.
     send(pids.outer, Signal::HUP);
     send(pids.outer, Signal::USR1);
-    run.expect_line("signal User1", 1);
-    assert_eq!(run.count("signal Hangup"), 0, "{:?}", run.lines());
+    run.expect_line("signal SIGUSR1", 1);
+    assert_eq!(run.count("signal SIGHUP"), 0, "{:?}", run.lines());
 }
 
 #[test]
@@ -127,10 +127,10 @@ fn background_run_receives_no_keyboard_signals() {
     send_group(pids.outer, Signal::INT);
     send_group(pids.outer, Signal::QUIT);
     send(pids.outer, Signal::USR1);
-    run.expect_line("signal User1", 1);
+    run.expect_line("signal SIGUSR1", 1);
     send(pids.outer, Signal::TERM);
     assert_eq!(run.shell_status(), 130);
-    assert_eq!(run.count("signal Interrupt") + run.count("signal Quit"), 0, "{:?}", run.lines());
+    assert_eq!(run.count("signal SIGINT") + run.count("signal SIGQUIT"), 0, "{:?}", run.lines());
 }
 
 #[test]
@@ -143,11 +143,11 @@ fn repeated_signal_within_200_ms_counts_once() {
         let pids = run.ready();
         let begun = Instant::now();
         send(pids.outer, Signal::INT);
-        run.expect_line("signal Interrupt", 1);
+        run.expect_line("signal SIGINT", 1);
         send_group(pids.outer, Signal::INT);
         send(pids.outer, Signal::USR2);
-        run.expect_line("signal User2", 1);
-        if run.count("signal Interrupt") == 1 {
+        run.expect_line("signal SIGUSR2", 1);
+        if run.count("signal SIGINT") == 1 {
             return;
         }
         assert!(begun.elapsed() > Duration::from_millis(200), "{:?}", run.lines());
@@ -160,13 +160,13 @@ fn runner_receives_signals_sent_to_it() {
     let run = start(&[]);
     let pids = run.ready();
     send(pids.runner, Signal::INT);
-    run.expect_line("signal Interrupt", 1);
+    run.expect_line("signal SIGINT", 1);
     // The rest is only received by the started process.
     send(pids.runner, Signal::TSTP);
     send(pids.runner, Signal::USR1);
     send(pids.inner, Signal::TERM);
     send(pids.outer, Signal::WINCH);
-    run.expect_line("signal Resize", 1);
+    run.expect_line("signal SIGWINCH", 1);
     assert_eq!(run.lines().iter().filter(|l| l.starts_with("signal ")).count(), 2, "{:?}", run.lines());
     assert_eq!(run.alive().len(), 3);
 }
@@ -177,12 +177,12 @@ fn signal_to_the_group_counts_once() {
     let pids = run.ready();
     for sent in 1..=20 {
         send_group(pids.outer, Signal::INT);
-        run.expect_line("signal Interrupt", sent);
+        run.expect_line("signal SIGINT", sent);
         nap(Duration::from_millis(250));
     }
     send(pids.outer, Signal::USR2);
-    run.expect_line("signal User2", 1);
-    assert_eq!(run.count("signal Interrupt"), 20, "none came twice");
+    run.expect_line("signal SIGUSR2", 1);
+    assert_eq!(run.count("signal SIGINT"), 20, "none came twice");
 }
 
 /// Starts a run whose stderr is a file, and returns the path of the file.
@@ -229,7 +229,7 @@ fn unstoppable_run_returns_the_prompt() {
     }
     // And continues with it.
     send(pids.outer, Signal::USR1);
-    terminal.run.expect_line("signal User1", 1);
+    terminal.run.expect_line("signal SIGUSR1", 1);
     send(pids.outer, Signal::TERM);
     terminal.run.expect_line("ended None Some(2)", 1);
 }
@@ -242,7 +242,7 @@ fn signals_arrive_without_guardians() {
         .expect("wait for line `ready`");
     let pid =
         rustix::process::Pid::from_raw(i32::try_from(run.child.id()).expect("valid pid")).expect("valid pid");
-    for (sent, heard) in [(Signal::USR1, "User1"), (Signal::INT, "Interrupt"), (Signal::WINCH, "Resize")] {
+    for (sent, heard) in [(Signal::USR1, "SIGUSR1"), (Signal::INT, "SIGINT"), (Signal::WINCH, "SIGWINCH")] {
         send(pid, sent);
         run.expect_line(&format!("signal {heard}"), 1);
     }

@@ -2,20 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use minder::{
-    ChildSet, ChildSetConfig, Command, ErrorKind, Event, Guardian, GuardianConfig, SpawnOptions, Stdio,
-    Termination,
-};
+use minder::guard::{Guardian, GuardianOptions};
+use minder::{ChildSet, ChildSetOptions, Command, ErrorKind, Event, SpawnOptions, Stdio, Termination};
 use rustix::process::{Pid, Signal};
 
 use crate::guard::harness::{kill, send, stat, wait_for};
 use crate::support::{patience, quiet_child, read_all, test_child};
 
-fn config() -> GuardianConfig {
-    GuardianConfig::new().program(env!("CARGO_BIN_EXE_guardian-dup"))
+fn config() -> GuardianOptions {
+    GuardianOptions::new().program(env!("CARGO_BIN_EXE_guardian-dup"))
 }
 
-fn start(config: &GuardianConfig) -> Guardian {
+fn start(config: &GuardianOptions) -> Guardian {
     Guardian::start(config).expect("start guardian")
 }
 
@@ -54,7 +52,7 @@ fn is_alive(pid: Pid) -> bool {
 #[test]
 fn guarded_children_run_as_others_do() {
     let guardian = start(&config());
-    let mut set = ChildSet::new(ChildSetConfig::new().guardian(&guardian)).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::new().guardian(&guardian)).expect("create set");
     for code in 0..50 {
         set.spawn(&quiet_child(&format!("exit {code}")), SpawnOptions::new()).expect("start child");
     }
@@ -326,14 +324,14 @@ fn tag_is_in_the_environment_of_children() {
 
 #[test]
 fn wrong_programs_are_refused() {
-    let refused = |path: &str| Guardian::start(&GuardianConfig::new().program(path)).expect_err("refused");
+    let refused = |path: &str| Guardian::start(&GuardianOptions::new().program(path)).expect_err("refused");
     let error = refused("/no/such/guardian");
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     let error = refused(crate::support::TEST_CHILD);
     assert_eq!(error.kind(), ErrorKind::Other, "{error}");
     assert!(error.to_string().contains("is this the program `minder-guardian`?"), "{error}");
     // One that says nothing and does not end.
-    let slow = GuardianConfig::new()
+    let slow = GuardianOptions::new()
         .program(crate::support::TEST_CHILD)
         .arg("sleep-ms")
         .arg("60000")

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use minder::{Events, Interest, Poller, Token};
+use minder::poll::{Events, Interest, Poller, Token};
 
 use super::{Signal, names, open, silent, told, wait_events};
 use crate::support::{each_backend, patience};

@@ -140,8 +140,8 @@ fn halt_ends_the_jobs_and_reports_its_rule() {
 #[test]
 fn cancel_with_sends_the_configured_signal() {
     let mut test = PoolTest::new(max_running(2), (0..2).map(|_| quiet_child(LONG)));
-    let how =
-        Termination::signals(&[(libc::SIGUSR1, Duration::from_secs(600))]).expect("create signal sequence");
+    let how = Termination::signals(&[(minder::Signal::USR1, Duration::from_secs(600))])
+        .expect("create signal sequence");
     test.pool = JobPool::new(max_running(2), Duration::ZERO).cancel_with(how);
     test.run(|test| {
         test.wait_until("both run", |log| log.running.len() == 2);
@@ -188,7 +188,7 @@ fn panic_of_a_handler_ends_the_pool() {
                 assert!(in_finished || index != 0, "no handler for the first loop");
                 Panicking { in_finished, jobs: 0 }
             };
-            let run = || pool.run(WORKERS, &ChildSetConfig::new(), make).map(drop);
+            let run = || pool.run(WORKERS, &ChildSetOptions::new(), make).map(drop);
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
             sender.send(result.is_err()).expect("send result");
         });

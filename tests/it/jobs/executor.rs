@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use minder::jobs::{
-    Executor, HaltPolicy, HaltTrigger, JobResult, QueueOrder, RetryPolicy, SchedulerConfig, Task, Threshold,
+    Executor, HaltPolicy, HaltTrigger, JobResult, QueueOrder, RetryPolicy, SchedulerOptions, Task, Threshold,
 };
 
 use crate::support::{nap, patience};
@@ -105,8 +105,8 @@ impl Iterator for Understated {
 
 #[test]
 fn every_item_runs_when_the_size_hint_denies_them() {
-    let timed = SchedulerConfig::new().max_running(3).retry(RetryPolicy::new().max_attempts(2));
-    let random = SchedulerConfig::new().max_running(3).order(QueueOrder::Random);
+    let timed = SchedulerOptions::new().max_running(3).retry(RetryPolicy::new().max_attempts(2));
+    let random = SchedulerOptions::new().max_running(3).order(QueueOrder::Random);
     for executor in [
         Executor::serial(),
         Executor::new(1),
@@ -246,7 +246,7 @@ fn retry_starts_while_a_thread_waits_in_the_iterator() {
     let retried = bounded(|| {
         let (sender, items) = mpsc::channel();
         sender.send(Failing::new(1)).expect("the receiver lives");
-        let config = SchedulerConfig::new().max_running(2).retry(RetryPolicy::new().max_attempts(2));
+        let config = SchedulerOptions::new().max_running(2).retry(RetryPolicy::new().max_attempts(2));
         let mut sender = Some(sender);
         let summary = Executor::with_config(config).run_tasks(items, |_, _| {
             sender = None; // the iterator ends after the retry
@@ -300,7 +300,7 @@ fn item_that_was_read_during_the_stop_comes_back() {
                 nap(Duration::from_millis(100)); // the finisher returns meanwhile
             }
         });
-        let config = SchedulerConfig::new().max_running(2).retry(retry);
+        let config = SchedulerOptions::new().max_running(2).retry(retry);
         let summary = Executor::with_config(config).run(
             items,
             |_| (),
@@ -335,7 +335,7 @@ impl Task for &Insatiable {
 fn requeued_item_runs_until_it_is_done() {
     for attempts in [1, 2] {
         let tasks = [const { Insatiable(AtomicUsize::new(0)) }; 2];
-        let config = SchedulerConfig::new().max_running(2).retry(RetryPolicy::new().max_attempts(attempts));
+        let config = SchedulerOptions::new().max_running(2).retry(RetryPolicy::new().max_attempts(attempts));
         let mut finished = 0;
         let summary = Executor::with_config(config).run_tasks(&tasks, |_, _| {
             finished += 1;
@@ -349,7 +349,7 @@ fn requeued_item_runs_until_it_is_done() {
 #[test]
 fn share_of_finished_items_halts_a_run_whose_items_are_known() {
     let halt = HaltPolicy::new(HaltTrigger::Finished, Threshold::Percent(50));
-    let config = SchedulerConfig::new().order(QueueOrder::ShortestFirst).halt(Some(halt));
+    let config = SchedulerOptions::new().order(QueueOrder::ShortestFirst).halt(Some(halt));
     let summary = Executor::with_config(config.clone()).run(0..10, |_| (), |_, _| CONTINUE);
     assert_eq!((summary.counts.succeeded, summary.not_run.len()), (5, 5));
     let summary =
@@ -437,7 +437,7 @@ fn nothing_is_called_after_the_finisher_has_stopped_the_run() {
 
 #[test]
 fn items_that_were_read_and_not_run_come_back() {
-    let config = SchedulerConfig::new().order(QueueOrder::ShortestFirst);
+    let config = SchedulerOptions::new().order(QueueOrder::ShortestFirst);
     let mut summary = Executor::with_config(config).on_caller(true).run_by_cost(
         [5, 1, 4, 2, 3],
         |n| *n,
@@ -451,7 +451,7 @@ fn items_that_were_read_and_not_run_come_back() {
 #[test]
 fn order_is_by_cost_or_by_seed() {
     let started = |order, seed| {
-        let config = SchedulerConfig::new().order(order).seed(seed);
+        let config = SchedulerOptions::new().order(order).seed(seed);
         let mut started = Vec::new();
         Executor::with_config(config).run_by_cost(
             0..20_u64,
@@ -510,7 +510,7 @@ impl Task for Failing {
 fn failed_item_is_retried_after_its_delay_and_finished_once() {
     const DELAY: Duration = Duration::from_millis(20);
     let retry = RetryPolicy::new().max_attempts(3).backoff(DELAY);
-    let executor = Executor::with_config(SchedulerConfig::new().max_running(2).retry(retry));
+    let executor = Executor::with_config(SchedulerOptions::new().max_running(2).retry(retry));
     let mut finished = Vec::new();
     let summary = executor.run_tasks([0, 1, 2, 3].map(Failing::new), |task, result| {
         let delays: Vec<_> = task.attempts.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -526,7 +526,7 @@ fn failed_item_is_retried_after_its_delay_and_finished_once() {
 #[test]
 fn halt_policy_starts_no_more_and_says_so() {
     let halt = HaltPolicy::new(HaltTrigger::Failed, Threshold::Count(2)).now(true);
-    let executor = Executor::with_config(SchedulerConfig::new().halt(Some(halt)));
+    let executor = Executor::with_config(SchedulerOptions::new().halt(Some(halt)));
     let mut finished = 0;
     let summary = executor.run_tasks([1, 0, 1, 0, 0].map(Failing::new), |_, _| {
         finished += 1;
@@ -540,7 +540,7 @@ fn halt_policy_starts_no_more_and_says_so() {
 #[test]
 fn delay_between_starts_is_kept_by_all_threads() {
     const DELAY: Duration = Duration::from_millis(10);
-    let executor = Executor::with_config(SchedulerConfig::new().max_running(4).delay(DELAY));
+    let executor = Executor::with_config(SchedulerOptions::new().max_running(4).delay(DELAY));
     let mut starts = Vec::new();
     let summary = executor.run(
         0..6,
@@ -581,7 +581,7 @@ fn each_item_has_a_different_processor() {
     }
     let work: Vec<Work> = vec![Box::new(Repeat(3)), Box::new(Upper("a"))];
     let mut outputs = Vec::new();
-    let executor = Executor::with_config(SchedulerConfig::new().order(QueueOrder::ShortestFirst));
+    let executor = Executor::with_config(SchedulerOptions::new().order(QueueOrder::ShortestFirst));
     let summary = executor.run_tasks(work, |_, output| {
         outputs.push(output.expect("no panic"));
         CONTINUE
@@ -658,7 +658,7 @@ fn dependents_of_an_error_come_back() {
     };
     let mut errors = Vec::new();
     let retry = RetryPolicy::new().max_attempts(3);
-    let executor = Executor::with_config(SchedulerConfig::new().max_running(2).retry(retry));
+    let executor = Executor::with_config(SchedulerOptions::new().max_running(2).retry(retry));
     let summary = executor.run_graph(0..4, [(0, 2), (2, 3), (1, 3)], processor, |item, result| {
         errors.extend(result.expect("no panic").err().map(|error| (item, error)));
         CONTINUE

@@ -61,7 +61,7 @@ fn permanent_shortage_is_an_error() {
         limit_descriptors();
         let pool = JobPool::new(max_running(1), Duration::from_secs(600));
         let test = PoolTest::new(max_running(1), (0..1).map(|_| test_child("exit 0")));
-        let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+        let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
         let mut handler = TestHandler { test: &test, index: 0, written: HashMap::new() };
         let held = take_free_descriptors();
         let begun = Instant::now();

@@ -11,7 +11,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use minder::{Backend, Interest, Stdio, Token};
+use minder::poll::{Interest, Token};
+use minder::{Backend, Stdio};
 
 use super::fd_lifetime::{hung_up, soon};
 use super::{counter, look, lower, modify_or_add, names, open, pair, raise, tokens, wait_events};

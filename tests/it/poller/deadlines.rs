@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use minder::{Events, Interest, Token};
+use minder::poll::{Events, Interest, Token};
 
 use super::{computed, counter, each_source, expect, names, open, pipe, raise, wait_events};
 use crate::support::{each_backend, patience};

@@ -6,7 +6,7 @@
 use std::io::{ErrorKind as IoKind, Read, Write};
 use std::time::{Duration, Instant};
 
-use minder::{Interest, Token};
+use minder::poll::{Interest, Token};
 
 use super::{Stream, counter, expect, has_edge, names, open, pair, raise, tokens, wait_events};
 use crate::support::{alone, each_backend, patience};

@@ -3,7 +3,8 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use minder::{Backend, Events, Interest, Poller, Token};
+use minder::Backend;
+use minder::poll::{Events, Interest, Poller, Token};
 
 use super::{counter, look, lower, names, open, raise, settle, tokens, wait_events};
 use crate::support::{alone, each_backend, patience, readable};
@@ -200,7 +201,7 @@ fn wake_is_announced() {
 #[cfg(target_os = "linux")]
 #[test]
 fn process_exit_is_announced() {
-    use minder::Source;
+    use minder::poll::Source;
     each_backend(|backend| {
         let poller = open(backend);
         let news = poller.poll_handle().expect("get poll handle");

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use minder::{Backend, ErrorKind, Interest, Poller, Token, Waker};
+use minder::poll::{Interest, Poller, Token, Waker};
+use minder::{Backend, ErrorKind};
 
 use super::{
     CHANGES, Counter, counter, each_exact, each_source, expect, expect_since, is_prompt, lower, names, open,
@@ -200,7 +201,7 @@ fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
             poller.notify().expect("wake poller");
             let mut seen = [0; 601];
             let mut woken = false;
-            let mut events = minder::Events::new();
+            let mut events = minder::poll::Events::new();
             for _ in 0..6 {
                 poller.wait_deadline(&mut events, Some(patience())).expect("wait for events");
                 woken |= events.woken();
@@ -308,9 +309,9 @@ fn forbidden_backend_reports_why_and_the_default_works() {
     poller.add(&source, Token(1), Interest::READABLE).expect("add source");
     raise(&source);
     expect(&poller, &[1]);
-    let limits = minder::ChildSetConfig::default().backend(Some(Backend::IoUring));
+    let limits = minder::ChildSetOptions::default().backend(Some(Backend::IoUring));
     minder::ChildSet::new(limits).expect_err("open refused backend");
-    minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
+    minder::ChildSet::new(minder::ChildSetOptions::default()).expect("create set");
 }
 
 #[cfg(unix)] // Elsewhere it takes a poller.

@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
-use minder::{Child, ErrorKind, Interest, Poller, Source, Stdio, Termination, Token};
+use minder::poll::{Interest, Poller, Source, Token};
+use minder::{Child, ErrorKind, Stdio, Termination};
 
 use super::{names, open, settle, wait_events};
 use crate::support::{each_backend, end as kill, lives, nap, patience, quiet_child, test_child};

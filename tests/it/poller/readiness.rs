@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 use std::time::Instant;
 
-use minder::{Interest, Poller, Readiness, Source, Token};
+use minder::poll::{Interest, Poller, Readiness, Source, Token};
 
 #[cfg(windows)]
 use super::begin;

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::os::windows::io::{AsRawSocket, BorrowedSocket};
 use std::time::{Duration, Instant};
 
-use minder::{Interest, Source, Token};
+use minder::poll::{Interest, Source, Token};
 
 use super::{
     Stream, counter, each_exact, expect, expect_since, lower, names, open, pair, raise, soon, wait_events,

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use minder::{Events, Interest, Token};
+use minder::poll::{Events, Interest, Token};
 
 #[cfg(unix)]
 use super::modify_or_add;

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use minder::{ErrorKind, Events, Interest, Poller, Readiness, Token};
+use minder::ErrorKind;
+use minder::poll::{Events, Interest, Poller, Readiness, Token};
 
 use super::{counter, each_source, expect, look, lower, names, open, raise, settle, soon, wait_events};
 use crate::support::{each_backend, patience};

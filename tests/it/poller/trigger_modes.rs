@@ -2,7 +2,8 @@
 
 use std::io::{Read, Write};
 
-use minder::{ErrorKind, Interest, Poller, Token};
+use minder::ErrorKind;
+use minder::poll::{Interest, Poller, Token};
 
 use super::{
     await_hang_up, counter, each_source, expect, expect_since, has_edge, lower, names, open, pair, pipe,

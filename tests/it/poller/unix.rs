@@ -5,7 +5,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use minder::{Backend, ErrorKind, Interest, Poller, Readiness, Token};
+use minder::poll::{Interest, Poller, Readiness, Token};
+use minder::{Backend, ErrorKind};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
 use super::{look, tokens};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use minder::{Events, Interest, Token};
+use minder::poll::{Events, Interest, Token};
 
 #[cfg(unix)]
 use super::lower;

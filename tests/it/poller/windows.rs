@@ -10,7 +10,8 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::windows::io::{AsRawHandle, AsRawSocket, FromRawHandle, FromRawSocket, OwnedHandle};
 use std::time::{Duration, Instant};
 
-use minder::{Backend, Poller, Readiness, Source};
+use minder::Backend;
+use minder::poll::{Poller, Readiness, Source};
 use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::Networking::WinSock::{
     AF_INET, FIONBIO, IN_ADDR, IN_ADDR_0, INVALID_SOCKET, LINGER, SO_LINGER, SOCK_STREAM, SOCKADDR_IN,
@@ -207,7 +208,7 @@ pub(super) fn pipe() -> io::Result<(Stream, Stream)> {
 pub(super) fn await_hang_up(ours: &Stream) {
     // A read may take the error along, as Wine does.
     let other = Poller::new().expect("create poller");
-    other.add(ours, minder::Token(1), minder::Interest::READABLE).expect("add source");
+    other.add(ours, minder::poll::Token(1), minder::poll::Interest::READABLE).expect("add source");
     let until = patience();
     while !wait_events(&other, until).iter().any(|ready| ready.closed) {
         assert!(Instant::now() < until, "no reset");

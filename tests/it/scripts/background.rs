@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use minder::{
-    Backend, BackgroundSet, BackgroundSetConfig, Chunk, Command, ErrorKind, OutputMode, OverflowPolicy,
+    Backend, BackgroundSet, BackgroundSetOptions, Chunk, Command, ErrorKind, OutputMode, OverflowPolicy,
     SpawnOptions, Termination,
 };
 
@@ -27,7 +27,7 @@ struct Player<'a> {
 }
 
 pub(super) fn play(script: &Script, backend: Backend, eager_exit: bool, taken_bytes: usize) {
-    let config = BackgroundSetConfig::new()
+    let config = BackgroundSetOptions::new()
         .set(super::set::config(backend, &script.limits))
         .eager_exit(eager_exit)
         .max_input_bytes(script.limits.child_bytes);
@@ -174,7 +174,7 @@ impl<'a> Player<'a> {
     }
 
     fn check(&self) {
-        assert_eq!(self.set.children(), self.live());
+        assert_eq!(self.set.len(), self.live());
         for kid in self.kids.iter().flatten() {
             if kid.done.is_none() {
                 // The next run may have begun.
@@ -229,7 +229,7 @@ impl<'a> Player<'a> {
             }
         }
         self.check();
-        assert!(!self.take(Duration::ZERO) && self.set.queued_bytes() == 0, "events after the end");
+        assert!(!self.take(Duration::ZERO) && self.set.buffered_bytes() == 0, "events after the end");
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::time::Duration;
 
 use minder::{
-    Backend, Command, ExitStatus, Group, OutputMode, OverflowPolicy, Restart, RestartPolicy, Stdio,
+    Backend, Command, ExitStatus, Group, OutputMode, OverflowPolicy, Restart, RestartPolicy, Signal, Stdio,
     Termination,
 };
 
@@ -230,8 +230,10 @@ impl How {
             Self::Now => Termination::IMMEDIATE,
             Self::Graceful(ms) => Termination::graceful(Duration::from_millis(*ms)),
             Self::Signals(signals) => {
-                let steps: Vec<_> =
-                    signals.iter().map(|(signal, ms)| (*signal, Duration::from_millis(*ms))).collect();
+                let steps: Vec<_> = signals
+                    .iter()
+                    .map(|(signal, ms)| (Signal::from_raw(*signal), Duration::from_millis(*ms)))
+                    .collect();
                 Termination::signals(&steps).expect("describe signals")
             }
         }

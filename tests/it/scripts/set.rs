@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use minder::{
-    Backend, Backlog, ChildSet, ChildSetConfig, Chunk, Command, ErrorKind, Event, NextEvent, OutputMode,
+    Backend, Backlog, ChildSet, ChildSetOptions, Chunk, Command, ErrorKind, Event, NextEvent, OutputMode,
     OverflowPolicy, SpawnOptions, Stream, Termination,
 };
 use rustix::process::Signal;
@@ -19,7 +19,7 @@ use crate::support::{limits, patience, readable};
 const IDLE: Duration = Duration::from_millis(10);
 
 /// Returns the configuration of a script.
-pub(super) fn config(backend: Backend, drawn: &Limits) -> ChildSetConfig {
+pub(super) fn config(backend: Backend, drawn: &Limits) -> ChildSetOptions {
     let ms = Duration::from_millis;
     let config = limits(backend)
         .max_children(drawn.children)

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use minder::{ChildId, ChildSet, Event, ExitStatus, Group, SpawnOptions, Termination};
+use minder::{ChildId, ChildSet, Event, ExitStatus, Group, Signal, SpawnOptions, Termination};
 #[cfg(target_os = "linux")]
-use minder::{ChildSetConfig, Stdio};
+use minder::{ChildSetOptions, Stdio};
 
 #[cfg(any(target_os = "linux", windows))]
 use crate::support::lives;
@@ -89,7 +89,7 @@ fn graceful_kill_ends_what_a_forking_child_starts_meanwhile() {
     let commands = [shell(&["sh", "-c"]), shell(&["setsid", "--fork", "--wait", "sh", "-c"])];
     for round in 0..if crate::support::is_long() { 200 } else { 16 } {
         let command = &commands[round as usize % 2];
-        let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+        let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
         let id = set.spawn(command, SpawnOptions::new()).expect("spawn shell");
         let moment = Duration::from_millis(30 + round * 7 % 40);
         set.wait_all(Some(moment), drop).expect("wait for shell");
@@ -304,8 +304,8 @@ fn signal_sequence_continues_until_the_child_exits() {
         let ms = Duration::from_millis;
         let (one, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
         let (other, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
-        let term = 15;
-        let hup = 1;
+        let term = Signal::TERM;
+        let hup = Signal::HUP;
         let asked = Instant::now();
         let minute = ms(60_000);
         set.kill(
@@ -331,11 +331,12 @@ fn signal_sequence_continues_until_the_child_exits() {
 
 #[test]
 fn signal_sequence_is_validated() {
-    let step = (15, SECOND);
+    let step = (Signal::TERM, SECOND);
     assert_eq!(Termination::signals(&[]).expect("create empty sequence"), Termination::IMMEDIATE);
     assert_eq!(Termination::signals(&[step]).expect("create signal sequence"), Termination::graceful(SECOND));
     assert!(Termination::signals(&[step; 8]).is_ok());
-    for bad in [&[step; 9][..], &[(0, SECOND)], &[(-9, SECOND)], &[(65, SECOND)]] {
+    let other = |number| [(Signal::from_raw(number), SECOND)];
+    for bad in [&[step; 9][..], &other(0), &other(-9), &other(65)] {
         let error = Termination::signals(bad).expect_err("create invalid sequence");
         assert_eq!(error.kind(), minder::ErrorKind::InvalidInput, "{error}");
     }
@@ -393,7 +394,7 @@ fn kill_racing_with_exit_reports_one_exit() {
 #[cfg(target_os = "linux")]
 #[test]
 fn die_with_parent_kills_the_child_with_its_thread() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
     let mut event_log = EventLog::default();
     let mut command = quiet_child("sleep-ms 600000");
     command.die_with_parent(true).stdin(Stdio::null());

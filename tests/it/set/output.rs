@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use minder::{
-    Backend, ChildId, ChildSet, ChildSetConfig, Chunk, ErrorKind, Event, ExitStatus, OutputMode,
+    Backend, ChildId, ChildSet, ChildSetOptions, Chunk, ErrorKind, Event, ExitStatus, OutputMode,
     OverflowPolicy, SpawnOptions, Stdio, Stream, Termination,
 };
 
@@ -13,7 +13,7 @@ use crate::support::{
 };
 
 /// Small bounds: a chunk of 4 KiB, 16 KiB a child, 64 KiB in all.
-fn tight(backend: Backend) -> ChildSetConfig {
+fn tight(backend: Backend) -> ChildSetOptions {
     limits(backend).read_buffer_bytes(4 << 10).max_child_bytes(16 << 10).max_buffered_bytes(64 << 10)
 }
 
@@ -368,7 +368,7 @@ fn silent_grandchild_is_abandoned_after_the_leak_timeout() {
 
 #[test]
 fn silent_grandchild_is_awaited_without_a_leak_timeout() {
-    let limits = ChildSetConfig::default().leak_timeout(None);
+    let limits = ChildSetOptions::default().leak_timeout(None);
     let mut set = ChildSet::new(limits).expect("create set");
     let begun = Instant::now();
     let id = set.spawn(&test_child("hold-stdout 400"), SpawnOptions::default()).expect("spawn test child");
@@ -418,7 +418,7 @@ fn blocked_child_is_not_treated_as_silent() {
 
 #[test]
 fn chunk_outlives_its_set() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
     let mut command = test_child("spew 1000");
     command.stderr(Stdio::null());
     set.spawn(&command, SpawnOptions::default()).expect("spawn test child");

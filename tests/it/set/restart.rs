@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use minder::{
-    ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, Event, ExitStatus, NextEvent, Operation, Outcome,
+    ChildId, ChildSet, ChildSetOptions, Command, ErrorKind, Event, ExitStatus, NextEvent, Operation, Outcome,
     OverflowPolicy, Restart, RestartPolicy, SpawnOptions, Stdio, Termination,
 };
 
@@ -114,7 +114,7 @@ fn exits_that_the_policy_does_not_name_end_the_child() {
 
 #[test]
 fn stable_run_ends_the_row_of_restarts() {
-    let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
     let policy =
         policy(Restart::OnFailure).backoff(10 * MS).stable_after(Duration::ZERO).max_restarts(Some(1));
     let id = set.spawn(&quiet_child("exit 1"), options(policy)).expect("spawn test child");
@@ -188,7 +188,7 @@ fn restart_on_request_needs_a_policy_and_waits_for_no_delay() {
 
 #[test]
 fn restart_on_request_begins_the_row_again() {
-    let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
     let limit = options(policy(Restart::Always).max_restarts(Some(2)));
     let id = set.spawn(&quiet_child("exit 1"), limit).expect("spawn test child");
     words(&mut set, id, |event| matches!(event, Event::Restarting { restarts: 2, .. }));
@@ -203,7 +203,7 @@ fn restart_on_request_after_the_last_failed_start_is_carried_out() {
     let (dir, command) = child_in_directory();
     let work = dir.path().join("work");
     let moved = dir.path().join("moved");
-    let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
     let limit = options(policy(Restart::Always).max_restarts(Some(1)));
     let id = set.spawn(&command, limit).expect("spawn test child");
     set.close_stdin(id).expect("end the child");
@@ -221,7 +221,7 @@ fn restart_on_request_after_the_last_failed_start_is_carried_out() {
 #[cfg(unix)]
 #[test]
 fn suspended_child_is_not_started_again_before_it_is_resumed() {
-    let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
     let id = set.spawn(&quiet_child("exit 1"), options(policy(Restart::Always))).expect("spawn test child");
     words(&mut set, id, |event| matches!(event, Event::Restarting { .. }));
     set.suspend(id).expect("suspend a child between two runs");
@@ -245,7 +245,7 @@ fn failed_start_is_reported_and_tried_again() {
     let (dir, command) = child_in_directory();
     let work = dir.path().join("work");
     let moved = dir.path().join("moved");
-    let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
     let id = set.spawn(&command, options(policy(Restart::Always))).expect("spawn test child");
     // A directory of a process cannot be moved on Windows.
     set.close_stdin(id).expect("end the child");
@@ -312,7 +312,7 @@ fn output_of_every_run_arrives_whatever_the_policy_for_memory_is() {
 
 #[test]
 fn deadline_ends_a_child_for_good() {
-    let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
     let at = Instant::now() + 200 * MS;
     let forever = options(policy(Restart::Always)).deadline(at, Termination::IMMEDIATE);
     set.spawn(&quiet_child("sleep-ms 10"), forever).expect("spawn a child that exits again and again");
@@ -322,7 +322,7 @@ fn deadline_ends_a_child_for_good() {
 
 #[test]
 fn wait_all_ends_at_its_timeout_and_keeps_the_children() {
-    let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+    let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
     let id = set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::new()).expect("spawn test child");
     let start = Instant::now();
     assert!(!set.wait_all(Some(20 * MS), |event| panic!("{event:?}")).expect("wait for all"));
@@ -376,7 +376,7 @@ fn many_restarts_leave_no_descriptor_and_no_zombie() {
 fn child_that_waits_to_be_started_again_holds_no_descriptor() {
     use crate::support::{alone, open_descriptors};
     alone("set::restart::child_that_waits_to_be_started_again_holds_no_descriptor", || {
-        let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+        let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
         let before = open_descriptors();
         let patient = options(policy(Restart::Always).backoff(HOUR).max_backoff(HOUR));
         let id = set.spawn(&test_child("exit 1"), patient).expect("spawn test child");

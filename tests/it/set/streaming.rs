@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use minder::{
-    Backend, ChildId, ChildSet, ChildSetConfig, ErrorKind, Event, Outcome, OutputMode, OverflowPolicy,
+    Backend, ChildId, ChildSet, ChildSetOptions, ErrorKind, Event, Outcome, OutputMode, OverflowPolicy,
     SpawnOptions, Stdio, Stream, Termination,
 };
 
@@ -22,7 +22,7 @@ use crate::support::{
 const TIGHT_BYTES: usize = 64 << 10;
 
 /// Small bounds, and a directory for what finds no room.
-pub(super) fn tight(backend: Backend, dir: &Path) -> ChildSetConfig {
+pub(super) fn tight(backend: Backend, dir: &Path) -> ChildSetOptions {
     limits(backend)
         .read_buffer_bytes(4 << 10)
         .max_child_bytes(16 << 10)

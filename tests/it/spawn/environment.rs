@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use minder::{
-    BackgroundSet, ChildSet, ChildSetConfig, Command, Event, Restart, RestartPolicy, SpawnOptions, Stdio,
+    BackgroundSet, ChildSet, ChildSetOptions, Command, Event, Restart, RestartPolicy, SpawnOptions, Stdio,
 };
 
 use crate::support::{alone, patience, quiet_child};
@@ -50,7 +50,7 @@ fn start_succeeds_while_another_thread_changes_variables() {
         for _ in 0..STARTS / 2 {
             assert!(true_command().status().expect("start child").success());
         }
-        let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+        let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
         for _ in 0..STARTS / 2 {
             set.spawn(&true_command(), SpawnOptions::new()).expect("start child");
             assert!(set.wait_all(Some(Duration::from_secs(60)), |_| ()).expect("wait"));
@@ -61,13 +61,13 @@ fn start_succeeds_while_another_thread_changes_variables() {
 #[test]
 fn restart_succeeds_while_another_thread_changes_variables() {
     with_changes("spawn::environment::restart_succeeds_while_another_thread_changes_variables", || {
-        let set = BackgroundSet::new(ChildSetConfig::new()).expect("start background set");
+        let set = BackgroundSet::new(ChildSetOptions::new()).expect("start background set");
         let policy = RestartPolicy::new(Restart::Always).backoff(Duration::ZERO).max_restarts(Some(RESTARTS));
         set.spawn(&true_command(), SpawnOptions::new().restart(policy)).expect("start child");
         let until = patience();
         let mut restarted = 0;
         let mut events = Vec::new();
-        while set.children() > 0 {
+        while !set.is_empty() {
             assert!(std::time::Instant::now() < until, "{restarted} restarts");
             crate::support::readable(set.poll_handle(), Duration::from_millis(100));
             set.drain_events(&mut events, usize::MAX);
@@ -87,9 +87,10 @@ fn restart_succeeds_while_another_thread_changes_variables() {
 #[cfg(target_os = "linux")]
 #[test]
 fn guarded_start_succeeds_while_another_thread_changes_variables() {
-    use minder::{ErrorKind, Guardian, GuardianConfig};
+    use minder::ErrorKind;
+    use minder::guard::{Guardian, GuardianOptions};
     with_changes("spawn::environment::guarded_start_succeeds_while_another_thread_changes_variables", || {
-        let config = GuardianConfig::new().program(env!("CARGO_BIN_EXE_guardian-dup"));
+        let config = GuardianOptions::new().program(env!("CARGO_BIN_EXE_guardian-dup"));
         let guardian = Guardian::start(&config).expect("start guardian");
         let until = patience();
         let mut started = 0;
@@ -114,7 +115,7 @@ fn guarded_start_succeeds_while_another_thread_changes_variables() {
 #[test]
 fn start_inherits_variables_that_were_set_after_the_set_was_created() {
     alone("spawn::environment::start_inherits_variables_that_were_set_after_the_set_was_created", || {
-        let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+        let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
         for value in ["first", "second"] {
             // SAFETY: this process has no other thread that reads the environment.
             unsafe { std::env::set_var("LATE", value) };

@@ -109,7 +109,7 @@ fn shared_output_that_is_closed_is_refused() {
         let mut command = Command::new(TEST_CHILD);
         command.arg("cat").stdin(Stdio::piped()).stdout(Stdio::inherit()).stderr_to_stdout();
         close(1);
-        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
+        let mut set = minder::ChildSet::new(minder::ChildSetOptions::default()).expect("create set");
         let started = set.spawn(&command, minder::SpawnOptions::default());
         let alone = command.spawn();
         drop(set);
@@ -136,7 +136,7 @@ fn child_inherits_only_three_descriptors() {
         for _ in 0..3 {
             assert_eq!(descriptors(&stdout_of(&test_child("fds"))), [0, 1, 2]);
         }
-        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
+        let mut set = minder::ChildSet::new(minder::ChildSetOptions::default()).expect("create set");
         for _ in 0..5 {
             let id =
                 set.spawn(&test_child("fds"), minder::SpawnOptions::default()).expect("spawn test child");
@@ -189,7 +189,7 @@ fn child_inherits_the_descriptors_of_its_command() {
             assert_eq!(descriptors(&stdout_of(&test_child("fds"))), [0, 1, 2]);
             assert_eq!(descriptors(&stdout_of(test_child("fds").descriptors(&with_own))), with(&[own]));
         }
-        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
+        let mut set = minder::ChildSet::new(minder::ChildSetOptions::default()).expect("create set");
         let id = set.spawn(&command, minder::SpawnOptions::default()).expect("spawn test child");
         let mut event_log = crate::support::EventLog::default();
         event_log.wait_all(&mut set);
@@ -326,7 +326,7 @@ fn groups_and_sessions_match_the_request() {
 #[test]
 fn terminal_belongs_to_the_child() {
     let mut command = Command::new(TEST_CHILD);
-    command.arg("terminal").group(Group::Terminal(Size { rows: 3, columns: 40 }));
+    command.arg("terminal").group(Group::Terminal(Size::new(3, 40)));
     let mut child = command.spawn().expect("spawn test child");
     let output = child.stdout.take().expect("take stdout");
     let text = std::io::read_to_string(&output).expect("read to the end");

@@ -4,7 +4,7 @@ use crate::Options;
 use crate::numbers::{Numbers, Stopwatch, count, lateness, micros_after};
 use crate::std_sleep::std_sleep;
 use anyhow::Result;
-use minder::{Events, Poller, Token};
+use minder::poll::{Events, Poller, Token};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;

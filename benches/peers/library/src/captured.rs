@@ -3,7 +3,7 @@
 use crate::Options;
 use crate::usage::{Stopwatch, note_threads};
 use anyhow::{Context, Result, anyhow, ensure};
-use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions};
+use minder::{ChildSet, ChildSetOptions, Command, Event, NextEvent, SpawnOptions};
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
@@ -23,7 +23,7 @@ pub(crate) fn measure(options: &Options) -> Result<String> {
 
 /// Runs all children, with everything that the contestant needs for that.
 fn run(options: &Options, children: u32) -> Result<()> {
-    let config = ChildSetConfig::new();
+    let config = ChildSetOptions::new();
     match options.contestant.as_str() {
         "minder" => in_set(options, children, config),
         "minder-delay" => in_set(options, children, config.read_delay(Duration::from_millis(2))),
@@ -70,7 +70,7 @@ impl Tally {
     }
 }
 
-pub(crate) fn in_set(options: &Options, children: u32, config: ChildSetConfig) -> Result<()> {
+pub(crate) fn in_set(options: &Options, children: u32, config: ChildSetOptions) -> Result<()> {
     let command = command(&options.child);
     let mut set = ChildSet::new(config)?;
     let mut tally = Tally::new(children);

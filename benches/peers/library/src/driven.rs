@@ -5,7 +5,7 @@ use crate::Options;
 use crate::captured::{Tally, command, in_set};
 use crate::usage::{Stopwatch, note_threads};
 use anyhow::{Result, bail, ensure};
-use minder::{BackgroundSet, ChildSet, ChildSetConfig, NextEvent, SpawnOptions};
+use minder::{BackgroundSet, ChildSet, ChildSetOptions, NextEvent, SpawnOptions};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 use tokio::io::Interest;
@@ -16,9 +16,9 @@ const WARM_UP: u32 = 64;
 
 pub(crate) fn measure(options: &Options) -> Result<String> {
     if options.contestant == "loop" {
-        in_set(options, WARM_UP, ChildSetConfig::new())?;
+        in_set(options, WARM_UP, ChildSetOptions::new())?;
         let stopwatch = Stopwatch::start()?;
-        in_set(options, options.children, ChildSetConfig::new())?;
+        in_set(options, options.children, ChildSetOptions::new())?;
         return stopwatch.row(options.children);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
@@ -53,7 +53,7 @@ async fn readable(descriptor: &AsyncFd<OwnedFd>) -> Result<()> {
 
 async fn in_async_set(options: &Options, children: u32) -> Result<()> {
     let command = command(&options.child);
-    let mut set = ChildSet::new(ChildSetConfig::new())?;
+    let mut set = ChildSet::new(ChildSetOptions::new())?;
     let descriptor = watch(set.poll_handle()?)?;
     let past = Instant::now();
     let mut tally = Tally::new(children);
@@ -72,13 +72,13 @@ async fn in_async_set(options: &Options, children: u32) -> Result<()> {
 
 async fn in_background_set(options: &Options, children: u32) -> Result<()> {
     let command = command(&options.child);
-    let set = BackgroundSet::new(ChildSetConfig::new())?;
+    let set = BackgroundSet::new(ChildSetOptions::new())?;
     let descriptor = watch(set.poll_handle())?;
     let mut tally = Tally::new(children);
     let mut events = Vec::new();
     note_threads()?;
     while tally.done < children {
-        while tally.left > 0 && set.children() < options.at_once {
+        while tally.left > 0 && set.len() < options.at_once {
             set.spawn(&command, SpawnOptions::default())?;
             tally.left -= 1;
         }
@@ -89,7 +89,7 @@ async fn in_background_set(options: &Options, children: u32) -> Result<()> {
             tally.count(&event)?;
         }
     }
-    ensure!(set.children() == 0, "{} children are left", set.children());
+    ensure!(set.is_empty(), "{} children are left", set.len());
     // Also ends the thread.
     set.stop(Duration::ZERO)?;
     Ok(())

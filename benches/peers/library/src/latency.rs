@@ -4,7 +4,7 @@
 use crate::Options;
 use crate::usage::{monotonic, note_threads};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use minder::{ChildId, ChildSet, ChildSetConfig, Event, NextEvent, SpawnOptions, Termination};
+use minder::{ChildId, ChildSet, ChildSetOptions, Event, NextEvent, SpawnOptions, Termination};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::io::Read;
@@ -68,7 +68,7 @@ fn rounds(options: &Options) -> std::ops::Range<u32> {
 
 fn in_set(options: &Options) -> Result<Exits> {
     let mut exits = Exits::new()?;
-    let mut set = ChildSet::new(ChildSetConfig::new())?;
+    let mut set = ChildSet::new(ChildSetOptions::new())?;
     let null = minder::Stdio::null;
     let mut sleeper = minder::Command::new(&options.sleeper);
     sleeper.arg(SLEEP).stdin(null()).stdout(null()).stderr(null());

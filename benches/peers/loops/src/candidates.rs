@@ -1,6 +1,7 @@
 //! The event loops that are compared, each used as its documentation recommends.
 
 use anyhow::Result;
+use minder::poll::Interest;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::mem::MaybeUninit;
@@ -51,9 +52,9 @@ impl Entry {
     pub(crate) fn open<'a>(&self, objects: &'a [OwnedFd]) -> Result<Box<dyn Candidate + 'a>> {
         Ok(match self {
             Self::Bare => Box::new(Bare::new(objects)?),
-            Self::Minder(backend) => Box::new(Minder::new(*backend, minder::Interest::READABLE, objects)?),
+            Self::Minder(backend) => Box::new(Minder::new(*backend, Interest::READABLE, objects)?),
             Self::MinderEdge => {
-                Box::new(Minder::new(minder::Backend::Epoll, minder::Interest::READABLE.edge(), objects)?)
+                Box::new(Minder::new(minder::Backend::Epoll, Interest::READABLE.edge(), objects)?)
             }
             Self::Mio => Box::new(Mio::new(objects)?),
             Self::Polling => Box::new(Polling::new(objects, polling::PollMode::Level)?),
@@ -89,17 +90,17 @@ impl Candidate for Bare {
 }
 
 struct Minder {
-    poller: minder::Poller,
-    events: minder::Events,
+    poller: minder::poll::Poller,
+    events: minder::poll::Events,
 }
 
 impl Minder {
-    fn new(backend: minder::Backend, interest: minder::Interest, objects: &[OwnedFd]) -> Result<Self> {
-        let poller = minder::Poller::with_backend(backend)?;
+    fn new(backend: minder::Backend, interest: minder::poll::Interest, objects: &[OwnedFd]) -> Result<Self> {
+        let poller = minder::poll::Poller::with_backend(backend)?;
         for (place, object) in objects.iter().enumerate() {
-            poller.add(object, minder::Token(place as u64), interest)?;
+            poller.add(object, minder::poll::Token(place as u64), interest)?;
         }
-        Ok(Self { poller, events: minder::Events::new() })
+        Ok(Self { poller, events: minder::poll::Events::new() })
     }
 }
 

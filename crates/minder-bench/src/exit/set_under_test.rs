@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use minder::{Backend, Child, ChildSet, ChildSetConfig, Command, Event, Result, SpawnOptions};
+use minder::{Backend, Child, ChildSet, ChildSetOptions, Command, Event, Result, SpawnOptions};
 
 use crate::sys::exit::{ExitWatcher, ObservedExit, was_killed};
 
@@ -16,7 +16,7 @@ pub(super) struct SetUnderTest {
 
 impl SetUnderTest {
     pub(super) fn open(backend: Backend) -> Result<Self> {
-        let config = ChildSetConfig::new().backend(Some(backend));
+        let config = ChildSetOptions::new().backend(Some(backend));
         Ok(Self { set: ChildSet::new(config)?, pids: Vec::new() })
     }
 

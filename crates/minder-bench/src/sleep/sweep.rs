@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use minder::clock::resolution;
 use minder::{
-    ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, Event, SpawnOptions, Stdio, Termination,
+    ChildId, ChildSet, ChildSetOptions, Command, ErrorKind, Event, SpawnOptions, Stdio, Termination,
 };
 
 use super::probe::{CHILD, DELAY, ProbeOptions, ProbeReport, READY, SELF};
@@ -95,7 +95,7 @@ impl SweepBench {
             (TimerSetting::Tick, tick) => options.tick = tick,
             (TimerSetting::Slack, None) => (),
         }
-        let mut set = ChildSet::new(ChildSetConfig::new())?;
+        let mut set = ChildSet::new(ChildSetOptions::new())?;
         let result = self.watch(&mut set, setter, options, is_cancelled);
         // Dropping the set would leave what still runs.
         let killed = kill_all(&mut set);

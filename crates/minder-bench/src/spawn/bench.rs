@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use minder::{
-    Child, ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, Group, SpawnOptions, Stdio, Termination,
+    Child, ChildId, ChildSet, ChildSetOptions, Command, ErrorKind, Group, SpawnOptions, Stdio, Termination,
 };
 
 use crate::error::{Error, Result};
@@ -95,7 +95,7 @@ impl SpawnBench {
         command.group(Group::Session).die_with_parent(true);
         let mechanism = match mechanism {
             COMMAND => Mechanism::Command,
-            SET => Mechanism::Set(Box::new(ChildSet::new(ChildSetConfig::default())?)),
+            SET => Mechanism::Set(Box::new(ChildSet::new(ChildSetOptions::default())?)),
             name => match sys::SpawnBaseline::new(name, &command) {
                 Ok(baseline) => Mechanism::Baseline(Box::new(baseline)),
                 Err(error) => {

@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use minder::jobs::Executor;
-use minder::{
-    ChildId, ChildSet, ChildSetConfig, Command, ErrorKind, Event, Events, Poller, SpawnOptions, Stdio, Token,
-};
+use minder::poll::{Events, Poller, Token};
+use minder::{ChildId, ChildSet, ChildSetOptions, Command, ErrorKind, Event, SpawnOptions, Stdio};
 
 use super::case::TurnaroundCase;
 use super::computation::{Calibration, Work};
@@ -165,7 +164,7 @@ impl TurnaroundBench {
         finishes: &mut Finishes,
         is_cancelled: &AtomicBool,
     ) -> Result<Duration> {
-        let mut set = ChildSet::new(ChildSetConfig::new())?;
+        let mut set = ChildSet::new(ChildSetOptions::new())?;
         let mut waiting = self.items(case).into_iter();
         let mut running: HashMap<ChildId, usize> = HashMap::new();
         let mut cpu = Duration::ZERO;

@@ -12,7 +12,7 @@ pub enum Runner {
     Threads,
     /// A child of a [`ChildSet`](minder::ChildSet) for each computation.
     Children,
-    /// Timers of a [`Poller`](minder::Poller), all on the caller's thread. For waits only.
+    /// Timers of a [`Poller`](minder::poll::Poller), all on the caller's thread. For waits only.
     Timers,
 }
 

@@ -5,7 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use minder::{Backend, ErrorKind, Events, Interest, Poller, Token};
+use minder::poll::{Events, Interest, Poller, Token};
+use minder::{Backend, ErrorKind};
 
 use super::objects::WaitObjects;
 use crate::error::{Error, Result};

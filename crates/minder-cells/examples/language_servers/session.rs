@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use minder::{
-    ChildId, ChildSet, ChildSetConfig, Command, Event, NextEvent, Outcome, SpawnOptions, Stdio, Termination,
+    ChildId, ChildSet, ChildSetOptions, Command, Event, NextEvent, Outcome, SpawnOptions, Stdio, Termination,
 };
 use minder_cells::RegionPool;
 
@@ -45,7 +45,7 @@ impl Session {
     pub(crate) fn new(rounds: usize, deadline: Instant) -> Result<Self, Failure> {
         let now = Instant::now();
         Ok(Self {
-            set: ChildSet::new(ChildSetConfig::new())?,
+            set: ChildSet::new(ChildSetOptions::new())?,
             servers: BTreeMap::new(),
             documents: Documents::create()?,
             pool: RegionPool::new(),

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use minder::Termination;
 use minder::jobs::{HaltPolicy, HaltTrigger, Threshold};
+use minder::{Signal, Termination};
 
 use crate::flags::RunFlags;
 use crate::units::time;
@@ -167,7 +167,7 @@ fn halt(text: &str) -> Result<Option<HaltPolicy>> {
 const STEPS_MAX: usize = 8;
 
 /// Parses the argument of `--termseq`: signals, and after each the milliseconds until the next one.
-fn termseq(text: &str) -> Result<Vec<(i32, Duration)>> {
+fn termseq(text: &str) -> Result<Vec<(Signal, Duration)>> {
     let mut steps = Vec::new();
     let mut parts = text.split(',');
     while let Some(name) = parts.next() {
@@ -187,7 +187,7 @@ fn termseq(text: &str) -> Result<Vec<(i32, Duration)>> {
                 Err(_) => bail!("--termseq: invalid milliseconds `{pause}`: an example is TERM,200,KILL,25"),
             },
         };
-        steps.push((signal, pause));
+        steps.push((Signal::from_raw(signal), pause));
     }
     if steps.len() > STEPS_MAX {
         bail!("--termseq has {} signals, the maximum is {STEPS_MAX}", steps.len());
@@ -225,8 +225,11 @@ mod tests {
     fn termseq_parses_signals_and_milliseconds() {
         let read = termseq("TERM,200,INT,100,9,25").ok();
         let millis = Duration::from_millis;
-        assert_eq!(read, Some(vec![(15, millis(200)), (2, millis(100)), (9, millis(25))]));
-        assert_eq!(termseq("KILL").ok(), Some(vec![(9, Duration::ZERO)]));
+        assert_eq!(
+            read,
+            Some(vec![(Signal::TERM, millis(200)), (Signal::INT, millis(100)), (Signal::KILL, millis(25))])
+        );
+        assert_eq!(termseq("KILL").ok(), Some(vec![(Signal::KILL, Duration::ZERO)]));
         for invalid in ["", "NONE,3", "TERM,x", "0,1", "99", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"] {
             assert!(termseq(invalid).is_err(), "{invalid}");
         }

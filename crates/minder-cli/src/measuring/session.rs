@@ -9,7 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use minder::{GuardOptions, ProcessGuard, Signal};
+use minder::Signal;
+use minder::guard::{GuardOptions, ProcessGuard};
 use minder_os::terminal::{is_in_foreground, terminal_size};
 
 use crate::exit;
@@ -69,11 +70,11 @@ impl Session {
     pub(crate) fn is_cancelled(&mut self) -> bool {
         while let Some(signal) = self.guard.next_signal() {
             match signal {
-                Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => {
+                Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT => {
                     self.cancelled_by.get_or_insert(signal);
                     self.cancellations += 1;
                 }
-                Signal::Stop => {
+                Signal::TSTP => {
                     self.clear_progress();
                     self.guard.suspend_self();
                 }
@@ -190,7 +191,7 @@ impl Session {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self.cancelled_by {
             None => ExitCode::SUCCESS,
-            Some(Signal::Terminate) => ExitCode::from(exit::TERMINATED),
+            Some(Signal::TERM) => ExitCode::from(exit::TERMINATED),
             Some(_) => ExitCode::from(exit::INTERRUPTED),
         }
     }

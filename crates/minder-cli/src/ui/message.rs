@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Instant;
 
-use minder::Interest;
 use minder::os::wait_ready;
+use minder::poll::Interest;
 use minder_os::escape;
 
 use crate::ui::symbols::Symbols;

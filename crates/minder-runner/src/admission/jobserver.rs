@@ -25,8 +25,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use minder::Descriptors;
 use minder::os::{JobToken, Jobserver};
-use minder::{Descriptors, Events, Interest, Poller, Token};
+use minder::poll::{Events, Interest, Poller, Token};
 use minder_os::encoding::os_str_from_encoded;
 
 use crate::text::os_error_text;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::time::Instant;
 
-use minder::{Events, Interest, Poller, Token};
+use minder::poll::{Events, Interest, Poller, Token};
 
 use crate::blocking_io;
 

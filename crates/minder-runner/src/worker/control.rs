@@ -95,7 +95,7 @@ impl RunWorker<'_> {
             return;
         }
         let Some(size) = terminal_size() else { return };
-        let size = Size { rows: size.rows, columns: size.columns };
+        let size = Size::new(size.rows, size.columns);
         for slot in self.running.slots().collect::<Vec<_>>() {
             if let Some(child) = self.running.get_mut(slot).and_then(|running| running.child) {
                 // It fails only for a child that has exited.

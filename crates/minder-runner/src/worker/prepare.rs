@@ -35,7 +35,7 @@ use crate::worker::running_job::RunningJob;
 const FIFO: &str =
     r#"{ cat <&3 3<&- >"$0" & } 3<&0; (exec "$@") </dev/null; s=$?; kill $! 2>/dev/null; exit $s"#;
 /// The size of a job's pseudo-terminal if this process has no terminal.
-const TERMINAL: Size = Size { rows: 24, columns: 80 };
+const TERMINAL: Size = Size::new(24, 80);
 
 /// Opens the standard input of a job.
 ///
@@ -86,8 +86,7 @@ impl RunWorker<'_> {
         let run = self.context.recorder.run();
         running.output.results = JobResults::create(&config.files, values, run)?;
         if config.pty {
-            let size =
-                terminal_size().map_or(TERMINAL, |size| Size { rows: size.rows, columns: size.columns });
+            let size = terminal_size().map_or(TERMINAL, |size| Size::new(size.rows, size.columns));
             command.group(Group::Terminal(size));
         } else if config.spool {
             let files = [self.spool(running)?, self.spool(running)?];

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use minder_os::sync::{Condvar, Mutex};
 
-use super::config::BackgroundSetConfig;
+use super::config::BackgroundSetOptions;
 use super::event_queue::ChildQueue;
 use super::request::{Request, reply_channel};
 use super::shared::{STOP_TIMEOUT, Shared, State, StopReason};
@@ -35,16 +35,16 @@ const WAIT_SLICE: Duration = Duration::from_secs(3600);
 ///
 /// # Order
 /// For one child: `Output` and `Eof` in the order of the bytes; `Exited` after the last byte, and
-/// `Done` immediately after it. (With [`BackgroundSetConfig::eager_exit`], `Exited` comes when the
+/// `Done` immediately after it. (With [`BackgroundSetOptions::eager_exit`], `Exited` comes when the
 /// child exits.) `Writable` and `Stopped` come at their place in this order; at most one of each waits
 /// for a child, and at most 64 restarts: if the host takes no events, the oldest of these are dropped,
 /// and [`Event::Restarting`] counts on. `Woken` never comes. Adjacent chunks of the same stream are
-/// joined, up to [`ChildSetConfig::read_buffer_bytes`].
+/// joined, up to [`ChildSetOptions::read_buffer_bytes`].
 ///
 /// # Memory
-/// Queued output counts in the limits of the [`ChildSetConfig`], and so do the host's chunks. If the
+/// Queued output counts in the limits of the [`ChildSetOptions`], and so do the host's chunks. If the
 /// host takes no events, children block, spill or lose their oldest bytes, according to the overflow
-/// policy of each. No event is lost. A child counts in [`ChildSetConfig::max_children`] until the
+/// policy of each. No event is lost. A child counts in [`ChildSetOptions::max_children`] until the
 /// host has taken its `Done`.
 ///
 /// # Shutdown
@@ -53,17 +53,17 @@ const WAIT_SLICE: Duration = Duration::from_secs(3600);
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{BackgroundSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio};
-/// let set = BackgroundSet::new(ChildSetConfig::default())?;
+/// use minder::{BackgroundSet, ChildSetOptions, Command, Event, SpawnOptions, Stdio};
+/// let set = BackgroundSet::new(ChildSetOptions::default())?;
 /// let mut command = Command::new("echo");
 /// command.arg("hello").stdout(Stdio::piped());
 /// let child = set.spawn(&command, SpawnOptions::default())?;
 ///
-/// let poller = minder::Poller::new()?; // in place of the host's event loop
-/// poller.add(&set.poll_handle(), minder::Token(0), minder::Interest::READABLE)?;
+/// let poller = minder::poll::Poller::new()?; // in place of the host's event loop
+/// poller.add(&set.poll_handle(), minder::poll::Token(0), minder::poll::Interest::READABLE)?;
 /// let mut events = Vec::new();
 /// while !matches!(events.last(), Some(Event::Done { .. })) {
-///     poller.wait(&mut minder::Events::new(), None)?;
+///     poller.wait(&mut minder::poll::Events::new(), None)?;
 ///     set.drain_events(&mut events, usize::MAX);
 /// }
 /// let Event::Output { child: id, chunk: bytes, .. } = &events[0] else { panic!("{events:?}") };
@@ -72,9 +72,9 @@ const WAIT_SLICE: Duration = Duration::from_secs(3600);
 /// # Ok::<(), minder::Error>(())
 /// ```
 ///
-/// [`ChildSetConfig`]: crate::ChildSetConfig
-/// [`ChildSetConfig::max_children`]: crate::ChildSetConfig::max_children
-/// [`ChildSetConfig::read_buffer_bytes`]: crate::ChildSetConfig::read_buffer_bytes
+/// [`ChildSetOptions`]: crate::ChildSetOptions
+/// [`ChildSetOptions::max_children`]: crate::ChildSetOptions::max_children
+/// [`ChildSetOptions::read_buffer_bytes`]: crate::ChildSetOptions::read_buffer_bytes
 #[derive(Clone, Debug)]
 pub struct BackgroundSet {
     handle: Arc<Handle>,
@@ -89,14 +89,14 @@ struct Handle {
 }
 
 impl BackgroundSet {
-    /// Starts the worker thread. Takes a [`ChildSetConfig`](crate::ChildSetConfig),
+    /// Starts the worker thread. Takes a [`ChildSetOptions`](crate::ChildSetOptions),
     /// too, for default options of the thread.
     ///
     /// # Errors
     /// As [`ChildSet::new`], and:
     ///
     /// - `Exhausted`: no thread can be started.
-    pub fn new(config: impl Into<BackgroundSetConfig>) -> Result<Self> {
+    pub fn new(config: impl Into<BackgroundSetOptions>) -> Result<Self> {
         let options = config.into();
         let set = ChildSet::new(options.set.clone())?;
         let ready = wait::Waker::new()
@@ -133,9 +133,9 @@ impl BackgroundSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{BackgroundSet, BackgroundSetConfig, Command, Event, SpawnOptions, Stdio};
+    /// use minder::{BackgroundSet, BackgroundSetOptions, Command, Event, SpawnOptions, Stdio};
     ///
-    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// let set = BackgroundSet::new(BackgroundSetOptions::new())?;
     /// let mut command = Command::new("cat");
     /// command.stdin(Stdio::piped()).stdout(Stdio::piped());
     /// let child = set.spawn(&command, SpawnOptions::new())?;
@@ -148,7 +148,7 @@ impl BackgroundSet {
     ///         bytes.extend_from_slice(&chunk);
     ///     }
     /// })?;
-    /// assert!(bytes == b"text" && set.children() == 0 && set.queued_bytes() == 0);
+    /// assert!(bytes == b"text" && set.is_empty() && set.len() == 0 && set.buffered_bytes() == 0);
     /// # }
     /// # Ok::<(), minder::Error>(())
     /// ```
@@ -178,10 +178,10 @@ impl BackgroundSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{BackgroundSet, BackgroundSetConfig, Command, SpawnOptions, Termination};
+    /// use minder::{BackgroundSet, BackgroundSetOptions, Command, SpawnOptions, Termination};
     /// use std::time::Duration;
     ///
-    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// let set = BackgroundSet::new(BackgroundSetOptions::new())?;
     /// let child = set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
     /// set.kill(child, Termination::graceful(Duration::from_secs(5)))?; // returns at once
     /// assert!(set.wait_all(None, drop)?);
@@ -204,10 +204,10 @@ impl BackgroundSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{BackgroundSet, BackgroundSetConfig, Command, Event, Restart, SpawnOptions, Termination};
+    /// use minder::{BackgroundSet, BackgroundSetOptions, Command, Event, Restart, SpawnOptions, Termination};
     /// use std::time::Duration;
     ///
-    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// let set = BackgroundSet::new(BackgroundSetOptions::new())?;
     /// let options = SpawnOptions::new().restart(Restart::OnFailure);
     /// let server = set.spawn(Command::new("sleep").arg("60"), options)?;
     /// set.restart(server, Termination::IMMEDIATE)?;
@@ -235,14 +235,14 @@ impl BackgroundSet {
     ///
     /// ```
     /// # #[cfg(target_os = "linux")] {
-    /// use minder::{BackgroundSet, BackgroundSetConfig, Command, Group, Size, SpawnOptions};
+    /// use minder::{BackgroundSet, BackgroundSetOptions, Command, Group, Size, SpawnOptions};
     /// use std::time::Duration;
     ///
-    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// let set = BackgroundSet::new(BackgroundSetOptions::new())?;
     /// let mut command = Command::new("cat");
     /// command.group(Group::Terminal(Size::default()));
     /// let child = set.spawn(&command, SpawnOptions::new())?;
-    /// set.resize_terminal(child, Size { rows: 50, columns: 132 })?;
+    /// set.resize_terminal(child, Size::new(50, 132))?;
     /// set.stop(Duration::ZERO)?;
     /// # }
     /// # Ok::<(), minder::Error>(())
@@ -262,10 +262,10 @@ impl BackgroundSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{BackgroundSet, BackgroundSetConfig, Command, SpawnOptions};
+    /// use minder::{BackgroundSet, BackgroundSetOptions, Command, SpawnOptions};
     /// use std::time::Duration;
     ///
-    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// let set = BackgroundSet::new(BackgroundSetOptions::new())?;
     /// let child = set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
     /// set.suspend(child)?;
     /// assert!(!set.wait(Some(Duration::from_millis(10)))?, "it is not done");
@@ -302,16 +302,16 @@ impl BackgroundSet {
     ///
     /// Its output is read on until the queue holds as much as the limits of the set allow. Then the
     /// overflow policy decides, as if the host took no events. The queued bytes count in
-    /// [`max_buffered_bytes`](crate::ChildSetConfig::max_buffered_bytes), so enough paused children stop
+    /// [`max_buffered_bytes`](crate::ChildSetOptions::max_buffered_bytes), so enough paused children stop
     /// the output of all.
     /// The child's exit is an event, too, and [`wait_all`](Self::wait_all) waits for it.
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{BackgroundSet, BackgroundSetConfig, Command, SpawnOptions, Stdio};
+    /// use minder::{BackgroundSet, BackgroundSetOptions, Command, SpawnOptions, Stdio};
     /// use std::time::Duration;
     ///
-    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// let set = BackgroundSet::new(BackgroundSetOptions::new())?;
     /// let mut command = Command::new("cat");
     /// command.stdin(Stdio::piped()).stdout(Stdio::piped());
     /// let child = set.spawn(&command, SpawnOptions::new())?;
@@ -412,11 +412,11 @@ impl BackgroundSet {
     pub fn wait_all(&self, timeout: Option<Duration>, mut handle: impl FnMut(Event)) -> Result<bool> {
         let deadline = deadline_after(timeout);
         let mut events = Vec::new();
-        while self.children() > 0 {
+        while !self.is_empty() {
             // Another thread may take the last event.
             if !self.wait_until(deadline, |state| state.queue.children() == 0)? {
                 if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                    return Ok(self.children() == 0);
+                    return Ok(self.is_empty());
                 }
                 continue;
             }
@@ -450,13 +450,18 @@ impl BackgroundSet {
     }
 
     /// Returns how many bytes of output are queued.
-    pub fn queued_bytes(&self) -> usize {
+    pub fn buffered_bytes(&self) -> usize {
         self.shared().state.lock().queue.bytes()
     }
 
     /// Returns how many children were started whose `Done` was not taken yet.
-    pub fn children(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.shared().state.lock().queue.children()
+    }
+
+    /// Returns whether the `Done` of every child was taken.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Takes the first error since the last call that belongs to no other call: a spill file cannot
@@ -464,9 +469,9 @@ impl BackgroundSet {
     /// continues after such an error.
     ///
     /// ```
-    /// use minder::{BackgroundSet, BackgroundSetConfig};
+    /// use minder::{BackgroundSet, BackgroundSetOptions};
     ///
-    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// let set = BackgroundSet::new(BackgroundSetOptions::new())?;
     /// if let Some(error) = set.take_error() {
     ///     println!("{error}");
     /// }
@@ -484,10 +489,10 @@ impl BackgroundSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{BackgroundSet, BackgroundSetConfig, Command, ErrorKind, SpawnOptions};
+    /// use minder::{BackgroundSet, BackgroundSetOptions, Command, ErrorKind, SpawnOptions};
     /// use std::time::Duration;
     ///
-    /// let set = BackgroundSet::new(BackgroundSetConfig::new())?;
+    /// let set = BackgroundSet::new(BackgroundSetOptions::new())?;
     /// set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
     /// let other = set.clone();
     /// set.stop(Duration::from_secs(5))?;
@@ -579,11 +584,11 @@ fn child_gone() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ChildSetConfig;
+    use crate::ChildSetOptions;
 
     #[test]
     fn calls_fail_after_the_worker_panicked() {
-        let set = BackgroundSet::new(ChildSetConfig::default()).unwrap();
+        let set = BackgroundSet::new(ChildSetOptions::default()).unwrap();
         let other = set.clone();
         set.send_request("test", Operation::Other, Request::Panic).unwrap();
         let error = set.spawn(&Command::new("true"), SpawnOptions::default()).unwrap_err();

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::set::ChildSetConfig;
+use crate::set::ChildSetOptions;
 
 /// The limits and options of a [`BackgroundSet`](crate::BackgroundSet).
 ///
 /// ```
-/// use minder::{BackgroundSet, BackgroundSetConfig, ChildSetConfig};
+/// use minder::{BackgroundSet, BackgroundSetOptions, ChildSetOptions};
 /// use std::time::Duration;
-/// let config = BackgroundSetConfig::new()
-///     .set(ChildSetConfig::new().max_children(100))
+/// let config = BackgroundSetOptions::new()
+///     .set(ChildSetOptions::new().max_children(100))
 ///     .coalesce_delay(Duration::from_millis(1))
 ///     .max_input_bytes(1 << 20)
 ///     .call_timeout(Duration::from_secs(5))
@@ -20,18 +20,18 @@ use crate::set::ChildSetConfig;
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct BackgroundSetConfig {
-    pub(super) set: ChildSetConfig,
+pub struct BackgroundSetOptions {
+    pub(super) set: ChildSetOptions,
     pub(super) coalesce_delay: Duration,
     pub(super) max_input_bytes: usize,
     pub(super) call_timeout: Duration,
     pub(super) eager_exit: bool,
 }
 
-impl Default for BackgroundSetConfig {
+impl Default for BackgroundSetOptions {
     fn default() -> Self {
         Self {
-            set: ChildSetConfig::default(),
+            set: ChildSetOptions::default(),
             coalesce_delay: Duration::ZERO,
             max_input_bytes: 256 << 10,
             call_timeout: Duration::from_secs(30),
@@ -40,20 +40,20 @@ impl Default for BackgroundSetConfig {
     }
 }
 
-impl From<ChildSetConfig> for BackgroundSetConfig {
-    fn from(set: ChildSetConfig) -> Self {
+impl From<ChildSetOptions> for BackgroundSetOptions {
+    fn from(set: ChildSetOptions) -> Self {
         Self::new().set(set)
     }
 }
 
-impl BackgroundSetConfig {
+impl BackgroundSetOptions {
     /// Returns the default configuration.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Sets the configuration of the set on the worker thread.
-    pub fn set(mut self, config: ChildSetConfig) -> Self {
+    pub fn set(mut self, config: ChildSetOptions) -> Self {
         self.set = config;
         self
     }

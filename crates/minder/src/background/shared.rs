@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use minder_os::sync::{Condvar, Mutex};
 
-use super::config::BackgroundSetConfig;
+use super::config::BackgroundSetOptions;
 use super::event_queue::{EventQueue, QueueLimits};
 use super::request::Request;
 use crate::event::ChildId;
-use crate::poller::Waker;
+use crate::poll::Waker;
 use crate::sys::wait;
 use crate::{Error, ErrorKind, Operation, Result};
 
@@ -28,7 +28,7 @@ pub(super) struct Shared {
     pub(super) ready: wait::Waker,
     /// Ends the worker's wait for its children.
     pub(super) waker: Waker,
-    pub(super) options: BackgroundSetConfig,
+    pub(super) options: BackgroundSetOptions,
 }
 
 #[derive(Debug, Default)]

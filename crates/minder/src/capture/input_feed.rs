@@ -5,8 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 use super::options::Input;
+use crate::poll::Waker;
 use crate::sys::thread::without_signals;
-use crate::{Error, Operation, Result, Waker};
+use crate::{Error, Operation, Result};
 
 /// The size of a read from a reader that is the input.
 const INPUT_READ_BYTES: usize = 64 << 10;

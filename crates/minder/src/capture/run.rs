@@ -12,7 +12,7 @@ use crate::command::{Command, Group, Stdio};
 use crate::deadline::deadline_after;
 use crate::event::{ChildId, Event, NextEvent, Stream};
 use crate::exit_status::{ExitInfo, Outcome};
-use crate::set::{ChildSet, ChildSetConfig, SpawnOptions};
+use crate::set::{ChildSet, ChildSetOptions, SpawnOptions};
 use crate::{Error, ErrorKind, Operation, Result, Termination};
 
 /// How long a call waits for a child that it killed, or for the outputs after that.
@@ -35,7 +35,8 @@ pub(super) fn capture(mut commands: Vec<Command>, options: CaptureOptions) -> Re
         return direct::capture(command, max_bytes);
     }
     // The time-out of a set begins again with each byte: see `Run::limit_leaks`.
-    let mut config = ChildSetConfig::new().max_children(commands.len()).leak_timeout(None).backend(backend());
+    let mut config =
+        ChildSetOptions::new().max_children(commands.len()).leak_timeout(None).backend(backend());
     config.starts_one = commands.len() == 1;
     let set = ChildSet::new(config)?;
     let mut feed = None;

@@ -7,12 +7,12 @@ use crate::backoff::Backoff;
 /// The configuration of a [`Scheduler`](super::Scheduler).
 ///
 /// ```
-/// use minder::jobs::{HaltPolicy, HaltTrigger, QueueOrder, RetryPolicy, Scheduler, SchedulerConfig};
+/// use minder::jobs::{HaltPolicy, HaltTrigger, QueueOrder, RetryPolicy, Scheduler, SchedulerOptions};
 /// use minder::jobs::Threshold;
 /// use std::time::Duration;
 ///
 /// let retry = RetryPolicy::new().max_attempts(3);
-/// let config = SchedulerConfig::new()
+/// let config = SchedulerOptions::new()
 ///     .max_running(8)
 ///     .order(QueueOrder::LongestFirst)
 ///     .delay(Duration::from_millis(10)) // between two starts
@@ -24,7 +24,7 @@ use crate::backoff::Backoff;
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct SchedulerConfig {
+pub struct SchedulerOptions {
     pub(crate) max_running: usize,
     pub(crate) order: QueueOrder,
     pub(crate) retry: RetryPolicy,
@@ -33,7 +33,7 @@ pub struct SchedulerConfig {
     pub(crate) seed: u64,
 }
 
-impl Default for SchedulerConfig {
+impl Default for SchedulerOptions {
     fn default() -> Self {
         Self {
             max_running: 1,
@@ -46,7 +46,7 @@ impl Default for SchedulerConfig {
     }
 }
 
-impl SchedulerConfig {
+impl SchedulerOptions {
     /// Returns the default configuration.
     pub fn new() -> Self {
         Self::default()
@@ -101,7 +101,7 @@ pub enum QueueOrder {
     ShortestFirst,
     /// The one with the greatest cost, which gives the best total time.
     LongestFirst,
-    /// Any, by chance: the same [seed](SchedulerConfig::seed) gives the same order of the same jobs.
+    /// Any, by chance: the same [seed](SchedulerOptions::seed) gives the same order of the same jobs.
     Random,
 }
 
@@ -168,11 +168,11 @@ impl RetryPolicy {
 /// When to stop starting jobs.
 ///
 /// ```
-/// use minder::jobs::{HaltPolicy, HaltTrigger, SchedulerConfig, Threshold};
+/// use minder::jobs::{HaltPolicy, HaltTrigger, SchedulerOptions, Threshold};
 /// // At the third failure, and kill what runs.
 /// let halt = HaltPolicy::new(HaltTrigger::Failed, Threshold::Count(3)).now(true);
 /// assert_eq!(halt.threshold(), Threshold::Count(3));
-/// let config = SchedulerConfig::new().halt(Some(halt));
+/// let config = SchedulerOptions::new().halt(Some(halt));
 /// # let _ = config;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,11 +216,11 @@ pub enum Threshold {
 ///
 /// ```
 /// use minder::jobs::{HaltPolicy, HaltReason, HaltTrigger, JobResult, NextAction, Scheduler};
-/// use minder::jobs::{SchedulerConfig, Threshold};
+/// use minder::jobs::{SchedulerOptions, Threshold};
 /// use std::time::Instant;
 ///
 /// let halt = HaltPolicy::new(HaltTrigger::Failed, Threshold::Count(1));
-/// let mut scheduler = Scheduler::new(SchedulerConfig::new().halt(Some(halt)));
+/// let mut scheduler = Scheduler::new(SchedulerOptions::new().halt(Some(halt)));
 /// scheduler.submit("job", 0);
 /// let NextAction::Start(attempt, job) = scheduler.next(Instant::now()) else { panic!() };
 /// scheduler.finish(attempt, job, JobResult::Failure, Instant::now());

@@ -6,9 +6,9 @@ use std::fmt;
 /// A dependency that a job cannot have.
 ///
 /// ```
-/// use minder::jobs::{DependencyError, Scheduler, SchedulerConfig};
+/// use minder::jobs::{DependencyError, Scheduler, SchedulerOptions};
 ///
-/// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+/// let mut scheduler = Scheduler::new(SchedulerOptions::new());
 /// let compile = scheduler.submit("compile", 0);
 /// let error: DependencyError = scheduler.submit_after("link", &[compile, 7], 0).unwrap_err();
 /// assert_eq!(error.to_string(), "cannot run job 2 after job 7: job 7 is not submitted yet");

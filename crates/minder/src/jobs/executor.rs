@@ -22,7 +22,7 @@ use self::graph::Graph;
 use self::pace::ResultPace;
 use self::queue::{ExtraThread, Finished, Next, TaskQueue, Worker};
 use self::task::{Fallible, Item, Numbered};
-use super::config::{QueueOrder, SchedulerConfig};
+use super::config::{QueueOrder, SchedulerOptions};
 
 pub use self::{graph::GraphError, panic::TaskPanic, summary::Summary, task::Task};
 
@@ -66,7 +66,7 @@ pub use self::{graph::GraphError, panic::TaskPanic, summary::Summary, task::Task
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Executor {
-    config: SchedulerConfig,
+    config: SchedulerOptions,
     is_serial: bool,
     /// How many threads can be started. For tests.
     fault_threads: Option<usize>,
@@ -76,7 +76,7 @@ impl Executor {
     /// Creates an executor with at most `degree` threads, at least one.
     /// [`std::thread::available_parallelism`] is a good degree for work that needs the processor.
     pub fn new(degree: usize) -> Self {
-        Self::with_config(SchedulerConfig::new().max_running(degree))
+        Self::with_config(SchedulerOptions::new().max_running(degree))
     }
 
     /// Creates an executor that processes each item on the caller's thread, one after the other, and
@@ -101,10 +101,10 @@ impl Executor {
     /// that kills running jobs only starts no more: a thread cannot be killed.
     ///
     /// ```
-    /// use minder::jobs::{Executor, QueueOrder, SchedulerConfig};
+    /// use minder::jobs::{Executor, QueueOrder, SchedulerOptions};
     /// use std::ops::ControlFlow;
     ///
-    /// let config = SchedulerConfig::new().order(QueueOrder::ShortestFirst); // and one at a time
+    /// let config = SchedulerOptions::new().order(QueueOrder::ShortestFirst); // and one at a time
     /// let mut order = Vec::new();
     /// let finisher = |milliseconds, _| {
     ///     order.push(milliseconds);
@@ -113,7 +113,7 @@ impl Executor {
     /// Executor::with_config(config).run_by_cost([3, 1, 2], |milliseconds| *milliseconds, |_| (), finisher);
     /// assert_eq!(order, [1, 2, 3]);
     /// ```
-    pub fn with_config(config: SchedulerConfig) -> Self {
+    pub fn with_config(config: SchedulerOptions) -> Self {
         Self { config, is_serial: false, fault_threads: None }
     }
 
@@ -143,7 +143,7 @@ impl Executor {
     }
 
     /// Processes all items, and returns when each is finished. The order is the one of
-    /// [`SchedulerConfig::order`]; all costs are equal.
+    /// [`SchedulerOptions::order`]; all costs are equal.
     ///
     /// After the finisher has returned [`ControlFlow::Break`] no item starts, and the finisher is not called
     /// again. [`Summary::not_run`] has the items that were read and not run, and

@@ -131,8 +131,8 @@ pub trait JobSource {
 /// ```
 /// # #[cfg(unix)] {
 /// use minder::jobs::{Attempt, ChildControl, JobHandler, JobPool, JobResult, JobSource, NextJob};
-/// use minder::jobs::{SchedulerConfig, SpawnRequest};
-/// use minder::{ChildId, ChildSetConfig, Command, Error, Event, Outcome, Stdio, Termination};
+/// use minder::jobs::{SchedulerOptions, SpawnRequest};
+/// use minder::{ChildId, ChildSetOptions, Command, Error, Event, Outcome, Stdio, Termination};
 /// use std::time::{Duration, Instant};
 ///
 /// /// Runs `cat` once, and writes a text to it.
@@ -197,8 +197,8 @@ pub trait JobSource {
 ///     fn idle(&mut self, _: &mut ChildControl<'_>) {}
 /// }
 ///
-/// let pool = JobPool::new(SchedulerConfig::new(), Duration::from_secs(5));
-/// let handlers = pool.run(1, &ChildSetConfig::new(), |_index| OneCat::default())?;
+/// let pool = JobPool::new(SchedulerOptions::new(), Duration::from_secs(5));
+/// let handlers = pool.run(1, &ChildSetOptions::new(), |_index| OneCat::default())?;
 /// assert_eq!(handlers[0].output, b"text");
 /// # }
 /// # Ok::<(), minder::Error>(())

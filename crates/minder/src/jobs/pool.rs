@@ -17,13 +17,14 @@ use std::time::{Duration, Instant};
 
 use minder_os::sync::{Condvar, Mutex};
 
-use super::config::{HaltReason, SchedulerConfig};
+use super::config::{HaltReason, SchedulerOptions};
 use super::handler::{ChildControl, JobHandler, NextJob};
 use super::pool_state::{PoolState, WorkerCounts};
 use super::scheduler::{Attempt, JobCounts, JobResult, NextAction};
 use super::start_delay::{Idle, PendingStart, Shortage};
-use crate::{ChildId, ChildSet, ChildSetConfig, Error, ErrorKind, Event, NextEvent, Operation, Result};
-use crate::{Termination, Waker};
+use crate::Termination;
+use crate::poll::Waker;
+use crate::{ChildId, ChildSet, ChildSetOptions, Error, ErrorKind, Event, NextEvent, Operation, Result};
 
 /// The values of [`JobPool::requested`].
 const CANCEL: u8 = 1;
@@ -39,8 +40,8 @@ const KILL: u8 = 2;
 /// ```
 /// # #[cfg(unix)] {
 /// use minder::jobs::{Attempt, ChildControl, JobHandler, JobPool, JobResult, JobSource, NextJob};
-/// use minder::jobs::{SchedulerConfig, SpawnRequest};
-/// use minder::{ChildSetConfig, Command, Error, Event, Outcome, Termination};
+/// use minder::jobs::{SchedulerOptions, SpawnRequest};
+/// use minder::{ChildSetOptions, Command, Error, Event, Outcome, Termination};
 /// use std::sync::atomic::{AtomicU32, Ordering};
 /// use std::time::Duration;
 ///
@@ -73,9 +74,9 @@ const KILL: u8 = 2;
 ///     }
 /// }
 ///
-/// let pool = JobPool::new(SchedulerConfig::new().max_running(4), Duration::from_secs(5));
+/// let pool = JobPool::new(SchedulerOptions::new().max_running(4), Duration::from_secs(5));
 /// let next = AtomicU32::new(0);
-/// pool.run(2, &ChildSetConfig::new(), |_index| Exits(&next))?; // two threads share the jobs
+/// pool.run(2, &ChildSetOptions::new(), |_index| Exits(&next))?; // two threads share the jobs
 /// let counts = pool.counts();
 /// assert_eq!((counts.succeeded, counts.failed, counts.running), (1, 9, 0));
 /// # }
@@ -110,7 +111,7 @@ impl<J> fmt::Debug for JobPool<J> {
 
 impl<J: Send> JobPool<J> {
     /// Creates a pool. `grace` is the time between asking a job to exit and killing it.
-    pub fn new(config: SchedulerConfig, grace: Duration) -> Self {
+    pub fn new(config: SchedulerOptions, grace: Duration) -> Self {
         let max_running = AtomicUsize::new(config.max_running.max(1));
         Self {
             state: Mutex::new(PoolState::new(config)),
@@ -129,14 +130,14 @@ impl<J: Send> JobPool<J> {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::Termination;
-    /// use minder::jobs::{JobPool, SchedulerConfig};
+    /// use minder::jobs::{JobPool, SchedulerOptions};
+    /// use minder::{Signal, Termination};
     /// use std::time::Duration;
     ///
     /// // SIGINT first, as Ctrl-C at a terminal.
     /// let second = Duration::from_secs(1);
-    /// let how = Termination::signals(&[(2, second), (15, second)])?;
-    /// let pool: JobPool<u32> = JobPool::new(SchedulerConfig::new(), second).cancel_with(how);
+    /// let how = Termination::signals(&[(Signal::INT, second), (Signal::TERM, second)])?;
+    /// let pool: JobPool<u32> = JobPool::new(SchedulerOptions::new(), second).cancel_with(how);
     /// # let _ = pool;
     /// # }
     /// # Ok::<(), minder::Error>(())
@@ -189,10 +190,10 @@ impl<J: Send> JobPool<J> {
     /// more than that.
     ///
     /// ```
-    /// use minder::jobs::{JobPool, SchedulerConfig};
+    /// use minder::jobs::{JobPool, SchedulerOptions};
     /// use std::time::Duration;
     ///
-    /// let pool: JobPool<u32> = JobPool::new(SchedulerConfig::new(), Duration::from_secs(5));
+    /// let pool: JobPool<u32> = JobPool::new(SchedulerOptions::new(), Duration::from_secs(5));
     /// pool.set_total(Some(1000)); // the end of the input was read
     /// pool.set_max_running(8); // the user asked for more
     /// pool.set_paused(true);
@@ -227,10 +228,10 @@ impl<J: Send> JobPool<J> {
     /// them).
     ///
     /// ```
-    /// use minder::jobs::{JobPool, SchedulerConfig};
+    /// use minder::jobs::{JobPool, SchedulerOptions};
     /// use std::time::{Duration, Instant};
     ///
-    /// let pool: JobPool<u32> = JobPool::new(SchedulerConfig::new(), Duration::from_secs(5));
+    /// let pool: JobPool<u32> = JobPool::new(SchedulerOptions::new(), Duration::from_secs(5));
     /// // Ctrl-Z was pressed.
     /// pool.suspend();
     /// assert!(pool.wait_suspended(Instant::now() + Duration::from_secs(1)), "there is no loop to wait for");
@@ -305,10 +306,10 @@ impl<J: Send> JobPool<J> {
     /// Starts no more jobs, and asks the running ones to exit. They are killed after the grace period.
     ///
     /// ```
-    /// use minder::jobs::{JobPool, SchedulerConfig};
+    /// use minder::jobs::{JobPool, SchedulerOptions};
     /// use std::time::Duration;
     ///
-    /// let pool: JobPool<u32> = JobPool::new(SchedulerConfig::new(), Duration::from_secs(5));
+    /// let pool: JobPool<u32> = JobPool::new(SchedulerOptions::new(), Duration::from_secs(5));
     /// pool.halt(); // one Ctrl-C: the running jobs may finish
     /// assert!(!pool.is_cancelled() && pool.halted_by().is_none(), "no policy has done it");
     /// pool.cancel(); // another one: they are asked to exit
@@ -351,7 +352,7 @@ impl<J: Send> JobPool<J> {
     pub fn run<H: JobHandler<Job = J> + Send>(
         &self,
         workers: usize,
-        config: &ChildSetConfig,
+        config: &ChildSetOptions,
         make_handler: impl Fn(usize) -> H + Sync,
     ) -> Result<Vec<H>> {
         let workers = workers.max(1);
@@ -395,7 +396,7 @@ impl<J: Send> JobPool<J> {
     ///
     /// ```
     /// # use minder::jobs::{Attempt, JobHandler, JobPool, JobResult, JobSource, NextJob};
-    /// # use minder::jobs::{SchedulerConfig, SpawnRequest};
+    /// # use minder::jobs::{SchedulerOptions, SpawnRequest};
     /// # use minder::{Error, Outcome};
     /// # use std::time::Duration;
     /// # struct NoJobs;
@@ -417,10 +418,10 @@ impl<J: Send> JobPool<J> {
     /// #     }
     /// # }
     /// # let mut handler = NoJobs;
-    /// # let pool = JobPool::new(SchedulerConfig::new(), Duration::from_secs(5));
-    /// use minder::{ChildSet, ChildSetConfig};
+    /// # let pool = JobPool::new(SchedulerOptions::new(), Duration::from_secs(5));
+    /// use minder::{ChildSet, ChildSetOptions};
     ///
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// pool.run_worker(&mut set, 0, 1, &mut handler)?; // the only loop, on this thread
     /// assert!(set.is_empty());
     /// # Ok::<(), minder::Error>(())

@@ -1,6 +1,6 @@
 //! What the loops of a pool share under its locks.
 
-use super::config::{QueueOrder, SchedulerConfig};
+use super::config::{QueueOrder, SchedulerOptions};
 use super::scheduler::Scheduler;
 use crate::{Error, ErrorKind, Result};
 
@@ -16,7 +16,7 @@ pub(super) struct PoolState<J> {
 }
 
 impl<J> PoolState<J> {
-    pub(super) fn new(config: SchedulerConfig) -> Self {
+    pub(super) fn new(config: SchedulerOptions) -> Self {
         let is_gathering = config.order != QueueOrder::Fifo;
         let scheduler = Scheduler::new(config);
         let mut state =

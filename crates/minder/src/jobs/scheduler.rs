@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Instant;
 
-use super::config::{HaltReason, HaltTrigger, QueueOrder, SchedulerConfig, Threshold};
+use super::config::{HaltReason, HaltTrigger, QueueOrder, SchedulerOptions, Threshold};
 use super::dependencies::{Dependencies, DependencyError, Start};
 use crate::backoff::DELAY_MAX;
 use crate::random::Random;
@@ -30,9 +30,9 @@ pub enum JobResult {
 /// One attempt at one job.
 ///
 /// ```
-/// use minder::jobs::{Attempt, NextAction, Scheduler, SchedulerConfig};
+/// use minder::jobs::{Attempt, NextAction, Scheduler, SchedulerOptions};
 ///
-/// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+/// let mut scheduler = Scheduler::new(SchedulerOptions::new());
 /// scheduler.submit("job", 0);
 /// let NextAction::Start(Attempt { job, attempt, slot, .. }, _) = scheduler.next(std::time::Instant::now())
 /// else {
@@ -75,9 +75,9 @@ pub enum NextAction<J> {
 /// How many jobs are in each state.
 ///
 /// ```
-/// use minder::jobs::{JobCounts, Scheduler, SchedulerConfig};
+/// use minder::jobs::{JobCounts, Scheduler, SchedulerOptions};
 ///
-/// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+/// let mut scheduler = Scheduler::new(SchedulerOptions::new());
 /// scheduler.submit("job", 0);
 /// let JobCounts { submitted, succeeded, failed, .. } = scheduler.counts();
 /// assert_eq!((submitted, succeeded + failed), (1, 0));
@@ -102,10 +102,10 @@ pub struct JobCounts {
 /// Decides which job starts when. `J` is what the caller needs to start a job.
 ///
 /// ```
-/// use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerConfig};
+/// use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerOptions};
 /// use std::time::Instant;
 ///
-/// let mut scheduler = Scheduler::new(SchedulerConfig::default());
+/// let mut scheduler = Scheduler::new(SchedulerOptions::default());
 /// let now = Instant::now();
 /// scheduler.submit("first", 0);
 /// scheduler.submit("second", 0);
@@ -117,7 +117,7 @@ pub struct JobCounts {
 /// ```
 #[derive(Debug)]
 pub struct Scheduler<J> {
-    config: SchedulerConfig,
+    config: SchedulerOptions,
     /// Waiting jobs in the order in which they were submitted, behind those that were put back.
     fifo: VecDeque<Pending<J>>,
     /// Waiting jobs by cost, for the orders by cost.
@@ -197,7 +197,7 @@ ordered!(DelayedRetry, |retry| (retry.0, retry.1.number));
 
 impl<J> Scheduler<J> {
     /// Creates an empty scheduler.
-    pub fn new(config: SchedulerConfig) -> Self {
+    pub fn new(config: SchedulerOptions) -> Self {
         let random = Random::new(config.seed);
         Self {
             config,
@@ -234,10 +234,10 @@ impl<J> Scheduler<J> {
     /// were kept: see [`keep_results`](Self::keep_results). The job was not added, and has no number.
     ///
     /// ```
-    /// use minder::jobs::{NextAction, Scheduler, SchedulerConfig};
+    /// use minder::jobs::{NextAction, Scheduler, SchedulerOptions};
     /// use std::time::Instant;
     ///
-    /// let mut scheduler = Scheduler::new(SchedulerConfig::new().max_running(2));
+    /// let mut scheduler = Scheduler::new(SchedulerOptions::new().max_running(2));
     /// let compile = scheduler.submit("compile", 0);
     /// scheduler.submit_after("link", &[compile], 0)?;
     /// let now = Instant::now();
@@ -266,10 +266,10 @@ impl<J> Scheduler<J> {
     /// of jobs that have finished before are not known.
     ///
     /// ```
-    /// use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerConfig};
+    /// use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerOptions};
     /// use std::time::Instant;
     ///
-    /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+    /// let mut scheduler = Scheduler::new(SchedulerOptions::new());
     /// scheduler.keep_results();
     /// let now = Instant::now();
     /// let library = scheduler.submit("library", 0);
@@ -301,10 +301,10 @@ impl<J> Scheduler<J> {
     /// Notes that no more jobs will be submitted.
     ///
     /// ```
-    /// use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerConfig};
+    /// use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerOptions};
     /// use std::time::Instant;
     ///
-    /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+    /// let mut scheduler = Scheduler::new(SchedulerOptions::new());
     /// let now = Instant::now();
     /// scheduler.submit("only", 0);
     /// scheduler.close();
@@ -321,10 +321,10 @@ impl<J> Scheduler<J> {
     /// Starts no more jobs, and drops those that wait.
     ///
     /// ```
-    /// use minder::jobs::{NextAction, Scheduler, SchedulerConfig};
+    /// use minder::jobs::{NextAction, Scheduler, SchedulerOptions};
     /// use std::time::Instant;
     ///
-    /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+    /// let mut scheduler = Scheduler::new(SchedulerOptions::new());
     /// scheduler.submit("job", 0);
     /// scheduler.halt();
     /// assert!(scheduler.is_halted() && scheduler.halted_by().is_none(), "no policy has done it");
@@ -351,11 +351,11 @@ impl<J> Scheduler<J> {
     /// Sets how many jobs there are in total, once that is known. Percentages refer to it.
     ///
     /// ```
-    /// use minder::jobs::{HaltPolicy, HaltTrigger, Scheduler, SchedulerConfig, Threshold};
+    /// use minder::jobs::{HaltPolicy, HaltTrigger, Scheduler, SchedulerOptions, Threshold};
     ///
     /// // When a tenth of all jobs have failed.
     /// let halt = HaltPolicy::new(HaltTrigger::Failed, Threshold::Percent(10));
-    /// let mut scheduler: Scheduler<&str> = Scheduler::new(SchedulerConfig::new().halt(Some(halt)));
+    /// let mut scheduler: Scheduler<&str> = Scheduler::new(SchedulerOptions::new().halt(Some(halt)));
     /// scheduler.set_total(Some(50));
     /// assert!(!scheduler.is_halted());
     /// ```
@@ -366,10 +366,10 @@ impl<J> Scheduler<J> {
     /// Changes how many jobs may run at once, at least one. Running jobs continue.
     ///
     /// ```
-    /// use minder::jobs::{NextAction, Scheduler, SchedulerConfig};
+    /// use minder::jobs::{NextAction, Scheduler, SchedulerOptions};
     /// use std::time::Instant;
     ///
-    /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+    /// let mut scheduler = Scheduler::new(SchedulerOptions::new());
     /// let now = Instant::now();
     /// for job in ["a", "b", "c"] {
     ///     scheduler.submit(job, 0);
@@ -398,11 +398,11 @@ impl<J> Scheduler<J> {
     /// scheduler is halted in between. It is dropped, as waiting jobs are.
     ///
     /// ```
-    /// use minder::jobs::{JobResult, NextAction, RetryPolicy, Scheduler, SchedulerConfig};
+    /// use minder::jobs::{JobResult, NextAction, RetryPolicy, Scheduler, SchedulerOptions};
     /// use std::time::{Duration, Instant};
     ///
     /// let retry = RetryPolicy::new().max_attempts(2).backoff(Duration::from_secs(1));
-    /// let mut scheduler = Scheduler::new(SchedulerConfig::new().retry(retry));
+    /// let mut scheduler = Scheduler::new(SchedulerOptions::new().retry(retry));
     /// let now = Instant::now();
     /// scheduler.submit("job", 0);
     /// let NextAction::Start(first, job) = scheduler.next(now) else { panic!() };
@@ -504,10 +504,10 @@ impl<J> Scheduler<J> {
     /// As [`finish`](Self::finish).
     ///
     /// ```
-    /// use minder::jobs::{NextAction, Scheduler, SchedulerConfig};
+    /// use minder::jobs::{NextAction, Scheduler, SchedulerOptions};
     /// use std::time::Instant;
     ///
-    /// let mut scheduler = Scheduler::new(SchedulerConfig::new());
+    /// let mut scheduler = Scheduler::new(SchedulerOptions::new());
     /// scheduler.submit("a", 0);
     /// scheduler.submit("b", 0);
     /// let NextAction::Start(attempt, job) = scheduler.next(Instant::now()) else { panic!() };

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::Source;
 use crate::guard::GuardOptions;
+use crate::poll::Source;
 use crate::sys::jobserver::Client;
 
 /// A connection to the jobserver of a build. A program that runs more than one job takes a token
@@ -16,7 +16,8 @@ use crate::sys::jobserver::Client;
 /// ```
 /// # #[cfg(target_os = "linux")] {
 /// use minder::os::Jobserver;
-/// use minder::{GuardOptions, Interest};
+/// use minder::guard::GuardOptions;
+/// use minder::poll::Interest;
 ///
 /// # let dir = tempfile::tempdir()?;
 /// # let path = dir.path().join("tokens");
@@ -88,7 +89,7 @@ impl Jobserver {
 
     /// Makes the guardians of the run that is entered with these options return the tokens of this
     /// connection if the run is killed. Call it before
-    /// [`ProcessGuard::install`](crate::ProcessGuard::install).
+    /// [`ProcessGuard::install`](crate::guard::ProcessGuard::install).
     ///
     /// - If all three processes of a run are killed at once, nothing is returned. The same holds if
     ///   the run is killed between taking a token and recording it.
@@ -97,7 +98,7 @@ impl Jobserver {
         options.held_tokens(self.0.held_tokens())
     }
 
-    /// Returns the source that is readable when a token may be free, for a [`Poller`](crate::Poller).
+    /// Returns the source that is readable when a token may be free, for a [`Poller`](crate::poll::Poller).
     ///
     /// - Windows: `None`; try again after a while.
     pub fn source(&self) -> Option<Source<'_>> {

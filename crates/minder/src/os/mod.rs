@@ -26,9 +26,9 @@ use std::ffi::OsStr;
 use std::io;
 use std::time::Instant;
 
-use crate::Source;
 use crate::command::Command;
 use crate::interest::Interest;
+use crate::poll::Source;
 
 impl Command {
     /// Appends a text to the command line, after a space and unchanged. This is for the few Windows
@@ -68,11 +68,12 @@ impl Command {
 /// Waits until a source is ready or the deadline has passed. Returns whether it is ready. A file that
 /// never blocks is always ready.
 ///
-/// - Unix: poll(2), which needs no further descriptor. Windows: a [`Poller`](crate::Poller).
+/// - Unix: poll(2), which needs no further descriptor. Windows: a [`Poller`](crate::poll::Poller).
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{Command, Interest, os};
+/// use minder::{Command, os};
+/// use minder::poll::Interest;
 /// use std::time::{Duration, Instant};
 ///
 /// let mut child = Command::new("true").spawn()?;

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Instant;
 
 use crate::interest::Interest;
-use crate::{Events, Poller, Source, Token};
+use crate::poll::{Events, Poller, Source, Token};
 
 /// Waits for a source that no plain system call takes: see [`wait_ready`](super::wait_ready).
 pub(super) fn wait_by_poller(

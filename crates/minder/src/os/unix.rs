@@ -6,10 +6,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Instant;
 
-use crate::Source;
 use crate::child::Child;
 use crate::command::Command;
 use crate::interest::Interest;
+use crate::poll::Source;
 
 impl<'a, F: AsFd> From<&'a F> for Source<'a> {
     fn from(source: &'a F) -> Self {
@@ -29,10 +29,10 @@ impl<'a> Source<'a> {
     /// this function.
     ///
     /// - Windows: reported by the socket driver (AFD), level-triggered or one-shot;
-    ///   [`edge`](crate::Interest::edge) is `Unsupported`.
+    ///   [`edge`](crate::poll::Interest::edge) is `Unsupported`.
     ///
     /// ```
-    /// use minder::{Events, Interest, Poller, Source, Token};
+    /// use minder::poll::{Events, Interest, Poller, Source, Token};
     /// let server = std::net::TcpListener::bind("127.0.0.1:0")?;
     /// let poller = Poller::new()?;
     /// poller.add(Source::socket(&server), Token(1), Interest::READABLE)?;

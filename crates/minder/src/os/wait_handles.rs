@@ -51,7 +51,8 @@ impl Child {
     /// - Windows: a child implements `AsHandle` instead.
     ///
     /// ```
-    /// use minder::{Command, Events, Interest, Poller, Token};
+    /// use minder::Command;
+    /// use minder::poll::{Events, Interest, Poller, Token};
     /// let mut child = Command::new("true").spawn()?;
     /// if let Some(pidfd) = child.pidfd() {
     ///     // In place of another event loop.
@@ -72,13 +73,14 @@ impl SharedChild {
     /// Returns a descriptor that is readable from the child's exit on: see [`Child::pidfd`].
     ///
     /// ```
-    /// use minder::{Command, Interest, Poller, Token};
+    /// use minder::Command;
+    /// use minder::poll::{Interest, Poller, Token};
     ///
     /// let child = Command::new("true").spawn()?.into_shared()?;
     /// if let Some(pidfd) = child.pidfd() {
     ///     let poller = Poller::new()?;
     ///     let _registration = poller.register(&pidfd, Token(0), Interest::READABLE)?;
-    ///     assert_eq!(poller.wait(&mut minder::Events::new(), None)?, 1);
+    ///     assert_eq!(poller.wait(&mut minder::poll::Events::new(), None)?, 1);
     /// }
     /// assert!(child.wait()?.status.success());
     /// # Ok::<(), minder::Error>(())

@@ -5,8 +5,8 @@ use std::io;
 use std::os::windows::io::{AsHandle, AsSocket};
 use std::time::Instant;
 
-use crate::Source;
 use crate::interest::Interest;
+use crate::poll::Source;
 
 impl<'a, H: AsHandle> From<&'a H> for Source<'a> {
     fn from(source: &'a H) -> Self {
@@ -15,11 +15,11 @@ impl<'a, H: AsHandle> From<&'a H> for Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// A socket: level-triggered or one-shot; [`edge`](crate::Interest::edge) is `Unsupported`. The
+    /// A socket: level-triggered or one-shot; [`edge`](crate::poll::Interest::edge) is `Unsupported`. The
     /// socket driver (AFD) reports it, which is undocumented; libuv and mio also use it.
     ///
     /// ```
-    /// use minder::{Events, Interest, Poller, Source, Token};
+    /// use minder::poll::{Events, Interest, Poller, Source, Token};
     /// let server = std::net::TcpListener::bind("127.0.0.1:0")?;
     /// let poller = Poller::new()?;
     /// poller.add(Source::socket(&server), Token(1), Interest::READABLE)?;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::child::ChildState;
-use super::config::{ChildSetConfig, SpawnOptions};
+use super::config::{ChildSetOptions, SpawnOptions};
 use super::event::QueuedEvent;
 use super::read_turns::ReadTurns;
 use super::restart_policy::RestartState;
@@ -18,7 +18,7 @@ use crate::command::Command;
 use crate::deadline::deadline_after;
 use crate::event::{ChildId, Event, NextEvent, Stream};
 use crate::guardian::Guardian;
-use crate::poller::Waker;
+use crate::poll::Waker;
 use crate::sys::pipe::Writer;
 use crate::sys::process_tree::TreeSignal;
 use crate::sys::reactor::Reactor;
@@ -45,7 +45,7 @@ const INTERVAL_MAX: Duration = Duration::from_secs(365 * 86_400);
 /// grow with the number of children. A set is `Send`, but a child with [`Command::die_with_parent`] is
 /// killed when the thread that started it ends.
 ///
-/// Memory is bounded: see [`ChildSetConfig`] and [`OverflowPolicy`](crate::OverflowPolicy).
+/// Memory is bounded: see [`ChildSetOptions`] and [`OverflowPolicy`](crate::OverflowPolicy).
 ///
 /// Dropping a set closes its pipes and kills no child. A child that is still running then becomes a
 /// zombie when it exits, until a later start or wait of this library reaps it. To wait for the end of all
@@ -58,9 +58,9 @@ const INTERVAL_MAX: Duration = Duration::from_secs(365 * 86_400);
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions, Stdio};
+/// use minder::{ChildSet, ChildSetOptions, Command, Event, NextEvent, SpawnOptions, Stdio};
 ///
-/// let mut set = ChildSet::new(ChildSetConfig::new())?;
+/// let mut set = ChildSet::new(ChildSetOptions::new())?;
 /// for text in ["one", "two"] {
 ///     let mut command = Command::new("echo");
 ///     command.arg(text).stdout(Stdio::piped());
@@ -107,9 +107,9 @@ impl ChildSet {
     ///
     /// # Errors
     /// - `Unsupported`: the operating system does not have the backend.
-    /// - `InvalidInput`: [`ChildSetConfig::read_buffer_bytes`] is more than 16 MiB.
+    /// - `InvalidInput`: [`ChildSetOptions::read_buffer_bytes`] is more than 16 MiB.
     /// - `Exhausted`: no descriptor is free.
-    pub fn new(limits: ChildSetConfig) -> Result<Self> {
+    pub fn new(limits: ChildSetOptions) -> Result<Self> {
         if limits.read_buffer_bytes > READ_BUFFER_MAX {
             let reason = "`read_buffer_bytes` is more than 16 MiB";
             let error = Error::of_kind(ErrorKind::InvalidInput, "allocate the read buffer", reason);
@@ -185,7 +185,7 @@ impl ChildSet {
     /// # Errors
     /// As [`Command::spawn`], and:
     ///
-    /// - `Limit`: [`ChildSetConfig::max_children`] children are not done yet.
+    /// - `Limit`: [`ChildSetOptions::max_children`] children are not done yet.
     /// - `InvalidInput`: the options contradict each other.
     /// - `Exhausted`: no descriptor, process or memory is free. Nothing is left behind; try again
     ///   when a child is done.
@@ -225,9 +225,9 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, ErrorKind, SpawnOptions};
+    /// use minder::{ChildSet, ChildSetOptions, Command, ErrorKind, SpawnOptions};
     ///
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// let child = set.spawn(&Command::new("true"), SpawnOptions::new())?;
     /// println!("started process {}", set.pid(child)?);
     /// set.wait_all(None, drop)?;
@@ -249,11 +249,11 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio};
+    /// use minder::{ChildSet, ChildSetOptions, Command, Event, SpawnOptions, Stdio};
     ///
     /// let mut command = Command::new("wc");
     /// command.arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped());
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// let child = set.spawn(&command, SpawnOptions::new())?;
     /// let bytes = vec![b'x'; 200_000]; // more than a pipe takes at once
     /// let mut written = set.write(child, &bytes)?;
@@ -393,10 +393,10 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, SpawnOptions, Termination};
+    /// use minder::{ChildSet, ChildSetOptions, Command, SpawnOptions, Termination};
     /// use std::time::Duration;
     ///
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// for _ in 0..3 {
     ///     set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
     /// }
@@ -424,10 +424,10 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, SpawnOptions};
+    /// use minder::{ChildSet, ChildSetOptions, Command, Event, NextEvent, SpawnOptions};
     /// use std::time::Duration;
     ///
-    /// let mut set = ChildSet::new(ChildSetConfig::default())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::default())?;
     /// let sleeper = set.spawn(Command::new("sleep").arg("60"), SpawnOptions::default())?;
     /// assert!(matches!(set.next_event(Some(Duration::from_millis(5)))?, NextEvent::TimedOut));
     /// set.kill(sleeper, minder::Termination::IMMEDIATE)?;
@@ -456,10 +456,10 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, NextEvent, SpawnOptions};
+    /// use minder::{ChildSet, ChildSetOptions, Command, NextEvent, SpawnOptions};
     /// use std::time::{Duration, Instant};
     ///
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// set.spawn(&Command::new("true"), SpawnOptions::new())?;
     /// let deadline = Instant::now() + Duration::from_secs(60); // of all waits together
     /// while let NextEvent::Event(event) = set.next_event_deadline(Some(deadline))? {
@@ -508,10 +508,10 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions};
+    /// use minder::{ChildSet, ChildSetOptions, Command, Event, SpawnOptions};
     /// use std::time::Duration;
     ///
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// for program in ["true", "false"] {
     ///     set.spawn(&Command::new(program), SpawnOptions::new())?;
     /// }
@@ -561,16 +561,17 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, Interest, NextEvent, SpawnOptions, Token};
+    /// use minder::{ChildSet, ChildSetOptions, Command, NextEvent, SpawnOptions};
+    /// use minder::poll::{Interest, Token};
     /// use std::time::Duration;
     ///
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// set.spawn(&Command::new("true"), SpawnOptions::new())?;
-    /// let poller = minder::Poller::new()?; // in place of another event loop
+    /// let poller = minder::poll::Poller::new()?; // in place of another event loop
     /// let handle = set.poll_handle()?.try_clone_to_owned()?;
     /// let _registration = poller.register(&handle, Token(0), Interest::READABLE)?;
     /// while !set.is_empty() {
-    ///     poller.wait(&mut minder::Events::new(), None)?;
+    ///     poller.wait(&mut minder::poll::Events::new(), None)?;
     ///     while let NextEvent::Event(event) = set.next_event(Some(Duration::ZERO))? {
     ///         println!("{event:?}");
     ///     }
@@ -598,10 +599,10 @@ impl ChildSet {
     /// [`Waker::wake`].
     ///
     /// ```
-    /// use minder::{ChildSet, ChildSetConfig, Event};
+    /// use minder::{ChildSet, ChildSetOptions, Event};
     /// use std::time::Duration;
     ///
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// let waker = set.waker();
     /// std::thread::spawn(move || waker.wake());
     /// let event = set.next_event(Some(Duration::from_secs(60)))?.into_event();
@@ -616,9 +617,9 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, SpawnOptions};
+    /// use minder::{ChildSet, ChildSetOptions, Command, SpawnOptions};
     ///
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// set.spawn(&Command::new("true"), SpawnOptions::new())?;
     /// assert!(!set.has_pending_events(), "no wait has happened");
     /// set.wait_all(None, drop)?;

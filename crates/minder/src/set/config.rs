@@ -14,8 +14,8 @@ use crate::{Error, ErrorKind, Operation, Result};
 /// The limits and options of a [`ChildSet`](crate::ChildSet). Every queue and every wait has a limit.
 ///
 /// ```
-/// use minder::{ChildSet, ChildSetConfig};
-/// let config = ChildSetConfig::new().max_children(100).max_buffered_bytes(1 << 20);
+/// use minder::{ChildSet, ChildSetOptions};
+/// let config = ChildSetOptions::new().max_children(100).max_buffered_bytes(1 << 20);
 /// let set = ChildSet::new(config)?;
 /// assert!(set.is_empty());
 /// # Ok::<(), minder::Error>(())
@@ -24,10 +24,10 @@ use crate::{Error, ErrorKind, Operation, Result};
 /// The options for special cases:
 ///
 /// ```
-/// use minder::{Backend, ChildSet, ChildSetConfig};
+/// use minder::{Backend, ChildSet, ChildSetOptions};
 /// use std::time::Duration;
 ///
-/// let config = ChildSetConfig::new()
+/// let config = ChildSetOptions::new()
 ///     .backend(Backend::available().next())
 ///     .max_child_bytes(256 << 10)
 ///     .read_buffer_bytes(16 << 10)
@@ -43,7 +43,7 @@ use crate::{Error, ErrorKind, Operation, Result};
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct ChildSetConfig {
+pub struct ChildSetOptions {
     pub(crate) max_children: usize,
     pub(crate) max_buffered_bytes: usize,
     pub(crate) max_child_bytes: usize,
@@ -65,7 +65,7 @@ pub struct ChildSetConfig {
     pub(crate) fault_capacity: Option<usize>,
 }
 
-impl Default for ChildSetConfig {
+impl Default for ChildSetOptions {
     fn default() -> Self {
         Self {
             max_children: 65_536,
@@ -89,7 +89,7 @@ impl Default for ChildSetConfig {
     }
 }
 
-impl ChildSetConfig {
+impl ChildSetOptions {
     /// Returns the default configuration.
     pub fn new() -> Self {
         Self::default()
@@ -165,13 +165,13 @@ impl ChildSetConfig {
     /// time: see [`Backlog`]. Default: none, all children are always read.
     ///
     /// ```
-    /// use minder::{Backlog, ChildSet, ChildSetConfig};
+    /// use minder::{Backlog, ChildSet, ChildSetOptions};
     /// use std::sync::Arc;
     ///
     /// // Two sets whose spill files are on the same disk.
     /// let backlog = Backlog::new(64 << 20);
     /// let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    /// let config = ChildSetConfig::new().backlog(Arc::clone(&backlog)).min_readers(processors);
+    /// let config = ChildSetOptions::new().backlog(Arc::clone(&backlog)).min_readers(processors);
     /// let sets = [ChildSet::new(config.clone())?, ChildSet::new(config)?];
     /// # let _ = sets;
     /// # Ok::<(), minder::Error>(())
@@ -215,7 +215,8 @@ impl ChildSetConfig {
     /// the guardian until it is dropped.
     ///
     /// ```standalone_crate
-    /// use minder::{BackgroundSet, ChildSetConfig, Command, Guardian, GuardianConfig, SpawnOptions};
+    /// use minder::{BackgroundSet, ChildSetOptions, Command, SpawnOptions};
+    /// use minder::guard::{Guardian, GuardianOptions};
     /// use std::process::ExitCode;
     ///
     /// fn main() -> ExitCode {
@@ -227,9 +228,9 @@ impl ChildSetConfig {
     /// }
     ///
     /// fn host() -> Result<(), Box<dyn std::error::Error>> {
-    ///     let config = GuardianConfig::new().program(std::env::current_exe()?).arg("guardian");
+    ///     let config = GuardianOptions::new().program(std::env::current_exe()?).arg("guardian");
     ///     let guardian = Guardian::start(&config)?;
-    ///     let set = BackgroundSet::new(ChildSetConfig::new().guardian(&guardian))?;
+    ///     let set = BackgroundSet::new(ChildSetOptions::new().guardian(&guardian))?;
     ///     # if cfg!(unix) {
     ///     set.spawn(&Command::new("true"), SpawnOptions::new())?;
     ///     set.wait_all(None, drop)?;
@@ -255,12 +256,12 @@ impl ChildSetConfig {
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{ChildSet, ChildSetConfig, Command, Event, OutputMode, OverflowPolicy, SpawnOptions, Stdio};
+/// use minder::{ChildSet, ChildSetOptions, Command, Event, OutputMode, OverflowPolicy, SpawnOptions, Stdio};
 ///
 /// // The last 64 KiB of a long output are enough.
 /// let mut command = Command::new("head");
 /// command.args(["-c", "300000", "/dev/zero"]).stdout(Stdio::piped());
-/// let mut set = ChildSet::new(ChildSetConfig::new().max_child_bytes(64 << 10))?;
+/// let mut set = ChildSet::new(ChildSetOptions::new().max_child_bytes(64 << 10))?;
 /// let options = SpawnOptions::new().overflow(OverflowPolicy::DropOldest);
 /// set.spawn(&command, options.output_mode(OutputMode::AtExit))?;
 /// let mut bytes = 0;
@@ -280,7 +281,7 @@ pub enum OverflowPolicy {
     /// its pipe is full.
     #[default]
     Block,
-    /// Write the output to a private file (see [`ChildSetConfig::spill_prefix`]), and hand it over in
+    /// Write the output to a private file (see [`ChildSetOptions::spill_prefix`]), and hand it over in
     /// order when there is room.
     Spill,
     /// Drop the oldest bytes that were not handed over yet, and count them in
@@ -303,7 +304,7 @@ pub enum OutputMode {
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{ChildSet, ChildSetConfig, Command, OutputMode, OverflowPolicy, Restart, SpawnOptions};
+/// use minder::{ChildSet, ChildSetOptions, Command, OutputMode, OverflowPolicy, Restart, SpawnOptions};
 /// use minder::Termination;
 /// use std::time::{Duration, Instant};
 ///
@@ -313,7 +314,7 @@ pub enum OutputMode {
 ///     .output_mode(OutputMode::AtExit) // in one piece
 ///     .overflow(OverflowPolicy::Spill) // what does not fit into memory goes to a file
 ///     .restart(Restart::Never);
-/// let mut set = ChildSet::new(ChildSetConfig::new())?;
+/// let mut set = ChildSet::new(ChildSetOptions::new())?;
 /// set.spawn(&Command::new("true"), options)?;
 /// assert!(set.wait_all(None, drop)?);
 /// # }

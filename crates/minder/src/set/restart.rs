@@ -42,9 +42,9 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, Event, Restart, SpawnOptions, Termination};
+    /// use minder::{ChildSet, ChildSetOptions, Command, Event, Restart, SpawnOptions, Termination};
     ///
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// let options = SpawnOptions::new().restart(Restart::Always);
     /// let server = set.spawn(Command::new("sleep").arg("60"), options)?;
     /// let first_pid = set.pid(server)?;

@@ -50,12 +50,12 @@ pub enum Restart {
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{ChildSet, ChildSetConfig, Command, Event, NextEvent, Restart, RestartPolicy, SpawnOptions};
+/// use minder::{ChildSet, ChildSetOptions, Command, Event, NextEvent, Restart, RestartPolicy, SpawnOptions};
 /// use std::time::Duration;
 ///
 /// let policy =
 ///     RestartPolicy::new(Restart::OnFailure).backoff(Duration::from_millis(1)).max_restarts(Some(2));
-/// let mut set = ChildSet::new(ChildSetConfig::new())?;
+/// let mut set = ChildSet::new(ChildSetOptions::new())?;
 /// set.spawn(&Command::new("false"), SpawnOptions::new().restart(policy))?;
 /// let mut restarts = 0;
 /// while let NextEvent::Event(event) = set.next_event(None)? {

@@ -1,5 +1,7 @@
 //! Children in a table, by ids with generations: the id of a child that is done never names
-//! another child.
+//! another child, of this table or another.
+
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::event::{ChildId, Stream};
 
@@ -26,6 +28,8 @@ const ENDPOINT_SHIFT: u32 = 30;
 const INDEX_MASK: u64 = (1 << ENDPOINT_SHIFT) - 1;
 /// Without the highest bit, so that no id is one of those that a backend reserves.
 const GENERATION_MASK: u32 = 0x7fff_ffff;
+/// The generation of the next value, of any table: no two tables give out the same id.
+static NEXT_GENERATION: AtomicU32 = AtomicU32::new(1);
 
 /// A table of values. An id is a generation above an index. The reactor's keys have the endpoint
 /// between them.
@@ -35,7 +39,7 @@ pub(super) struct Slab<T> {
     free: Vec<u32>,
 }
 
-/// A place in the table. `generation` counts the values that were in it.
+/// A place in the table, with the generation of its last value.
 #[derive(Debug)]
 struct Slot<T> {
     generation: u32,
@@ -65,7 +69,7 @@ impl<T> Slab<T> {
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[index as usize];
-        slot.generation = (slot.generation + 1) & GENERATION_MASK;
+        slot.generation = NEXT_GENERATION.fetch_add(1, Ordering::Relaxed) & GENERATION_MASK;
         slot.value = Some(value);
         ChildId::from_u64(u64::from(slot.generation) << 32 | u64::from(index))
     }

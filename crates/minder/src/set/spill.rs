@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::config::ChildSetConfig;
+use super::config::ChildSetOptions;
 use crate::backlog::Charge;
 use crate::event::SpillFile;
 use crate::sys::pipe::{ReadOutcome, Reader};
@@ -35,7 +35,7 @@ pub(super) struct SpillBuffer {
 impl SpillBuffer {
     /// Creates a file as the configuration asks for. `number` is part of its name, and is increased
     /// if the file has one.
-    pub(super) fn create(config: &ChildSetConfig, number: &mut u64) -> Result<Self> {
+    pub(super) fn create(config: &ChildSetOptions, number: &mut u64) -> Result<Self> {
         let dir = config.spill_dir.as_deref().map_or_else(std::env::temp_dir, Path::to_owned);
         let created = match &config.spill_prefix {
             Some(prefix) => create_named(&dir, prefix, number).map(|(file, name)| (file, Some(name))),
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn pop_returns_bytes_in_order() -> Result<()> {
-        let mut spill = SpillBuffer::create(&ChildSetConfig::default(), &mut 0)?;
+        let mut spill = SpillBuffer::create(&ChildSetOptions::default(), &mut 0)?;
         spill.push(b"abc")?;
         let mut buffer = Vec::with_capacity(2);
         assert_eq!(spill.pop(&mut buffer)?, 2);
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn create_names_a_missing_directory() {
-        let config = ChildSetConfig { spill_dir: Some("/no/such/dir".into()), ..ChildSetConfig::default() };
+        let config = ChildSetOptions { spill_dir: Some("/no/such/dir".into()), ..ChildSetOptions::default() };
         let error = SpillBuffer::create(&config, &mut 0).unwrap_err();
         assert_eq!(error.operation(), Operation::Spill);
         assert!(error.to_string().starts_with("failed to make a spill file in `/no/such/dir`: "), "{error}");

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::config::ChildSetConfig;
+use super::config::ChildSetOptions;
 use super::spill::SpillBuffer;
 use crate::chunk::{Chunk, MemoryBudget};
 use crate::sys::error::is_registration_limit;
@@ -17,7 +17,7 @@ use crate::sys::reactor::Reactor;
 #[derive(Debug)]
 pub(super) struct StreamIo {
     pub(super) reactor: Reactor,
-    pub(super) config: ChildSetConfig,
+    pub(super) config: ChildSetOptions,
     pub(super) budget: Arc<MemoryBudget>,
     /// The bytes of the last read. Its capacity is the size of a read.
     pub(super) buffer: Vec<u8>,

@@ -20,13 +20,13 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, Event, OutputMode, OverflowPolicy};
+    /// use minder::{ChildSet, ChildSetOptions, Command, Event, OutputMode, OverflowPolicy};
     /// use minder::{SpawnOptions, Stdio};
     ///
     /// let mut command = Command::new("sh");
     /// command.args(["-c", "echo text; read line"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     /// let options = SpawnOptions::new().output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill);
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// let child = set.spawn(&command, options)?;
     /// set.start_streaming(child)?; // its turn to be shown has come
     /// while let Some(event) = set.next_event(None)?.into_event() {
@@ -81,7 +81,7 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio, Stream};
+    /// use minder::{ChildSet, ChildSetOptions, Command, Event, SpawnOptions, Stdio, Stream};
     /// use std::io::Write;
     /// use std::sync::Arc;
     ///
@@ -89,7 +89,7 @@ impl ChildSet {
     /// command.arg("text").stdout(Stdio::piped());
     /// let (reader, writer) = std::io::pipe()?; // in place of our standard output
     /// let writer = Arc::new(std::fs::File::from(std::os::fd::OwnedFd::from(writer)));
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// let child = set.spawn(&command, SpawnOptions::new())?;
     /// set.forward(child, Stream::Stdout, &writer)?;
     /// let mut forwarded = 0;
@@ -134,13 +134,13 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(target_os = "linux")] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, Group, Size, SpawnOptions, Termination};
+    /// use minder::{ChildSet, ChildSetOptions, Command, Group, Size, SpawnOptions, Termination};
     ///
     /// let mut command = Command::new("cat");
     /// command.group(Group::Terminal(Size::default()));
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// let child = set.spawn(&command, SpawnOptions::new())?;
-    /// set.resize_terminal(child, Size { rows: 50, columns: 132 })?;
+    /// set.resize_terminal(child, Size::new(50, 132))?;
     /// set.kill(child, Termination::IMMEDIATE)?;
     /// assert!(set.wait_all(None, drop)?);
     /// # }

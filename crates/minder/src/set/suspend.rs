@@ -15,7 +15,7 @@ impl ChildSet {
     /// The processes that a [`Termination`] would kill receive `SIGSTOP`. No
     /// [`Event::Stopped`](crate::Event::Stopped) reports that. While the child is suspended, its
     /// deadline does not run and its outputs do not count as silent
-    /// ([`ChildSetConfig::leak_timeout`](crate::ChildSetConfig::leak_timeout)). Output that it wrote
+    /// ([`ChildSetOptions::leak_timeout`](crate::ChildSetOptions::leak_timeout)). Output that it wrote
     /// before is still handed over. A child whose run has ended is not
     /// [started again](crate::SpawnOptions::restart) before it is resumed. Without effect on a child
     /// that is suspended, that is being killed, or that is done except for its last events.
@@ -28,10 +28,10 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, SpawnOptions, Termination};
+    /// use minder::{ChildSet, ChildSetOptions, Command, SpawnOptions, Termination};
     /// use std::time::Duration;
     ///
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// let child = set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
     /// set.suspend(child)?;
     /// assert!(!set.wait_all(Some(Duration::from_millis(10)), drop)?);
@@ -137,10 +137,10 @@ impl ChildSet {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Termination};
+    /// use minder::{ChildSet, ChildSetOptions, Command, Event, SpawnOptions, Termination};
     /// use std::time::{Duration, Instant};
     ///
-    /// let mut set = ChildSet::new(ChildSetConfig::new())?;
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
     /// let in_an_hour = Instant::now() + Duration::from_secs(3600);
     /// let options = SpawnOptions::new().deadline(in_an_hour, Termination::IMMEDIATE);
     /// let child = set.spawn(Command::new("sleep").arg("60"), options)?;

@@ -18,6 +18,7 @@
 //! | `guardian_program` | the program that has the list | groups, `/proc` | groups | none |
 //! | `jobserver` | tokens of GNU make | pipes | pipes | semaphores |
 //! | `capabilities` | probes for `minder doctor` | system calls | the same | the same |
+//! | `signal` | [`Signal`](signal::Signal): names and numbers | POSIX | the same | those of Linux |
 //! | `thread` | small threads | no signals | no signals | |
 //! | `timer_resolution` | the timer tick | | | `timeBeginPeriod`, `NtSetTimerResolution` |
 //! | `clock` | clocks, [ways to sleep](clock::SleepMethod) | timerfd, … | kqueue, … | waitable timers, … |
@@ -37,6 +38,7 @@
 //! All functions return `io::Result`. The layer above adds the operation and the subject, once.
 
 pub(crate) mod error;
+pub(crate) mod signal;
 #[cfg(unix)]
 pub(crate) mod fd;
 #[cfg(unix)]

@@ -18,7 +18,7 @@ impl Shell {
     fn start() -> Self {
         let mut command = Command::new("bash");
         command.args(["--norc", "--noprofile", "-i"]);
-        command.group(Group::Terminal(Size { rows: 24, columns: 200 })).stdin(Stdio::inherit());
+        command.group(Group::Terminal(Size::new(24, 200))).stdin(Stdio::inherit());
         command
             .env("R", format!("{MINDER} relay"))
             .env("MINDER_STATE_DIR", STATE)

@@ -247,10 +247,7 @@ fn pty_has_a_window_size() {
     let text = size(&shell("--pty -j2", line, &["1"]));
     assert!(text.contains("24 80"), "{text:?}");
     let mut command = shell("--pty -j2 --quiet", line, &["1"]);
-    command
-        .group(Group::Terminal(Size { rows: 33, columns: 111 }))
-        .stdin(minder::Stdio::inherit())
-        .env("TERM", "xterm");
+    command.group(Group::Terminal(Size::new(33, 111))).stdin(minder::Stdio::inherit()).env("TERM", "xterm");
     let text = size(&command);
     assert!(text.contains("33 111"), "{text:?}");
 }

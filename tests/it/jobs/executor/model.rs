@@ -123,7 +123,7 @@ enum End {
 fn check(run: &Run) -> Result<(), TestCaseError> {
     let retry = RetryPolicy::new().max_attempts(run.attempts);
     let halt = run.halt_after.map(|count| HaltPolicy::new(HaltTrigger::Failed, Threshold::Count(count)));
-    let config = SchedulerConfig::new().max_running(run.degree).order(run.order).retry(retry).halt(halt);
+    let config = SchedulerOptions::new().max_running(run.degree).order(run.order).retry(retry).halt(halt);
     let executor = Executor::with_config(config).on_caller(run.is_serial).fault_threads(run.threads);
     let degree = if run.is_serial { 1 } else { run.degree };
     let running = AtomicUsize::new(0);

@@ -120,7 +120,7 @@ fn panic_of_an_iterator_that_is_asked_for_its_size_or_dropped_is_kept() {
 #[test]
 fn panic_of_the_iterator_is_kept_in_every_order() {
     let items = (0..4_u32).map(|number| if number == 2 { panic!("no more") } else { number });
-    let executor = Executor::with_config(SchedulerConfig::new().order(QueueOrder::LongestFirst));
+    let executor = Executor::with_config(SchedulerOptions::new().order(QueueOrder::LongestFirst));
     let mut finished = Vec::new();
     let finisher = |number, _| {
         finished.push(number);
@@ -149,7 +149,7 @@ impl Task for Priceless {
 
 #[test]
 fn panic_of_a_cost_is_kept_and_its_item_runs() {
-    let executor = Executor::with_config(SchedulerConfig::new().order(QueueOrder::ShortestFirst));
+    let executor = Executor::with_config(SchedulerOptions::new().order(QueueOrder::ShortestFirst));
     let summary = executor.run_tasks([Priceless, Priceless], |_, _| CONTINUE);
     assert_eq!(summary.counts.succeeded, 2);
     assert_eq!(summary.first_panic.as_ref().and_then(|panic| panic.message()), Some("priceless"));
@@ -160,7 +160,7 @@ fn panic_of_a_cost_closure_loses_no_item_in_any_order() {
     let orders = [QueueOrder::Fifo, QueueOrder::Random, QueueOrder::ShortestFirst, QueueOrder::LongestFirst];
     for order in orders {
         for is_serial in [false, true] {
-            let config = SchedulerConfig::new().max_running(2).order(order);
+            let config = SchedulerOptions::new().max_running(2).order(order);
             let executor = Executor::with_config(config).on_caller(is_serial);
             let cost = |number: &u64| if *number == 2 { panic!("priceless") } else { *number };
             let mut finished = Vec::new();
@@ -184,7 +184,7 @@ fn panic_of_a_cost_closure_loses_no_item_in_any_order() {
 fn items_before_a_panic_of_the_iterator_are_finished_or_returned() {
     let items = (0..10).map(|number| if number == 6 { resume_unwind(Box::new("broken")) } else { number });
     for order in [QueueOrder::Fifo, QueueOrder::LongestFirst] {
-        let executor = Executor::with_config(SchedulerConfig::new().max_running(2).order(order));
+        let executor = Executor::with_config(SchedulerOptions::new().max_running(2).order(order));
         let mut seen = Vec::new();
         let finisher = |number, _| {
             seen.push(number);
@@ -229,7 +229,7 @@ impl Task for FailsOnce {
 
 #[test]
 fn panic_of_an_output_that_is_dropped_for_a_retry_is_kept() {
-    let config = SchedulerConfig::new().retry(RetryPolicy::new().max_attempts(2));
+    let config = SchedulerOptions::new().retry(RetryPolicy::new().max_attempts(2));
     let summary = Executor::with_config(config).run_tasks([FailsOnce(false)], |_, _| CONTINUE);
     assert_eq!((summary.counts.succeeded, summary.counts.retried), (1, 1));
     assert!(summary.first_panic.is_some());

@@ -1,6 +1,6 @@
 //! Job objects: who is in them, who is killed with them, and who is not.
 
-use minder::{Child, ChildSet, ChildSetConfig, Group, SpawnOptions, Stdio, Termination};
+use minder::{Child, ChildSet, ChildSetOptions, Group, SpawnOptions, Stdio, Termination};
 
 use crate::support::{EventLog, end, lives, nap, patience, quiet_child, read_all, stdout_of, test_child};
 
@@ -64,7 +64,7 @@ fn killed_host_takes_its_children_along() {
 #[test]
 fn survivor_of_a_child_lives_while_the_host_does() {
     for group in [Group::New, Group::Inherit] {
-        let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+        let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
         let mut command = test_child("leave-group 600000");
         let id = set.spawn(command.group(group), SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use minder::{Events, Poller};
+use minder::poll::{Events, Poller};
 
 use super::jobs::Printer;
 use super::select::{damage_text, run_id};

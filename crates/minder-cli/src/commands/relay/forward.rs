@@ -3,7 +3,8 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use minder::{Signal, SignalSender, Termination};
+use minder::guard::SignalSender;
+use minder::{Signal, Termination};
 use minder_os::signals;
 use minder_os::terminal::is_in_foreground;
 
@@ -21,31 +22,31 @@ impl Session {
     fn handle_signal(&mut self, signal: Signal, sender: SignalSender) {
         let has_reached_child = self.has_reached_child(sender);
         let name = match signal {
-            Signal::Interrupt => "INT",
-            Signal::Quit => "QUIT",
-            Signal::Hangup => "HUP",
-            Signal::Terminate => "TERM",
-            Signal::User1 => "USR1",
-            Signal::User2 => "USR2",
-            Signal::Resize if has_reached_child => return,
-            Signal::Resize => return self.resize(),
-            Signal::Stop => return self.suspend(has_reached_child),
-            Signal::Continue => return self.signal_tree("CONT"),
+            Signal::INT => "INT",
+            Signal::QUIT => "QUIT",
+            Signal::HUP => "HUP",
+            Signal::TERM => "TERM",
+            Signal::USR1 => "USR1",
+            Signal::USR2 => "USR2",
+            Signal::WINCH if has_reached_child => return,
+            Signal::WINCH => return self.resize(),
+            Signal::TSTP => return self.suspend(has_reached_child),
+            Signal::CONT => return self.signal_tree("CONT"),
             _ => return,
         };
         if self.end.is_some() {
-            self.is_hurried |= !matches!(signal, Signal::User1 | Signal::User2);
+            self.is_hurried |= !matches!(signal, Signal::USR1 | Signal::USR2);
             return;
         }
-        let is_key = matches!(signal, Signal::Interrupt | Signal::Quit);
+        let is_key = matches!(signal, Signal::INT | Signal::QUIT);
         if is_key && has_reached_child {
             return;
         }
-        if !((is_key || signal == Signal::Hangup) && self.signal_foreground(name)) {
+        if !((is_key || signal == Signal::HUP) && self.signal_foreground(name)) {
             self.signal(name);
         }
         // As a shell does: a child that is stopped gets the request to exit now.
-        if matches!(signal, Signal::Terminate | Signal::Hangup) {
+        if matches!(signal, Signal::TERM | Signal::HUP) {
             self.signal("CONT");
         }
     }
@@ -64,8 +65,8 @@ impl Session {
     /// Signals the group of the child, or the child alone if its group is ours. Where there are no signals,
     /// the child is killed. An error means that it has ended, or runs as another user.
     pub(super) fn signal(&mut self, name: &str) {
-        let Some(number) = signals::number(name) else { return };
-        if let Err(error) = self.child.signal(number)
+        let Some(signal) = signals::number(name).map(Signal::from_raw) else { return };
+        if let Err(error) = self.child.signal(signal)
             && error.kind() == minder::ErrorKind::Unsupported
         {
             let _ = self.child.kill(Termination::IMMEDIATE);
@@ -74,8 +75,8 @@ impl Session {
 
     /// Signals the child and what it started.
     fn signal_tree(&mut self, name: &str) {
-        let Some(number) = signals::number(name) else { return };
-        if let Ok(how) = Termination::signals(&[(number, Duration::ZERO)]) {
+        let Some(signal) = signals::number(name).map(Signal::from_raw) else { return };
+        if let Ok(how) = Termination::signals(&[(signal, Duration::ZERO)]) {
             // As above.
             let _ = self.child.kill(how);
         }
@@ -116,13 +117,13 @@ impl Session {
         let mut waiting: Vec<_> = std::iter::from_fn(&mut next).collect();
         // The kernel ignores the request in a group that no shell watches, such as that of a process of
         // Emacs. There a program has sent it, and that program can continue us. At a terminal nothing would.
-        if !waiting.iter().any(|(signal, _)| *signal == Signal::Continue) && !io::stdin().is_terminal() {
+        if !waiting.iter().any(|(signal, _)| *signal == Signal::CONT) && !io::stdin().is_terminal() {
             self.guard.stop_self();
             waiting.extend(std::iter::from_fn(|| self.guard.next_signal_and_sender()));
         }
         for (signal, sender) in waiting {
             // A repeated request that came meanwhile is the same one.
-            if signal != Signal::Stop {
+            if signal != Signal::TSTP {
                 self.handle_signal(signal, sender);
             }
         }

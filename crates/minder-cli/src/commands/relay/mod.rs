@@ -19,9 +19,8 @@ use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use minder::{
-    Command, Descriptors, ErrorKind, Group, GuardOptions, Guardian, GuardianConfig, ProcessGuard, Size, Stdio,
-};
+use minder::guard::{GuardOptions, Guardian, GuardianOptions, ProcessGuard};
+use minder::{Command, Descriptors, ErrorKind, Group, Size, Stdio};
 use minder_os::stdio::{StdStream, close_std, stderr_is_stdout};
 use minder_os::terminal::has_controlling_terminal;
 
@@ -90,7 +89,7 @@ pub(crate) fn run(flags: &RelayFlags) -> Result<ExitCode> {
 /// recognises what the child started without a separate group.
 fn start_guardian(tag: bool) -> Option<Guardian> {
     let program = std::env::current_exe();
-    let config = GuardianConfig::new().arg("relay").arg(GUARDIAN_ARG).tag(tag);
+    let config = GuardianOptions::new().arg("relay").arg(GUARDIAN_ARG).tag(tag);
     let started = match program {
         Ok(program) => Guardian::start(&config.program(program)).map_err(|error| error.reason()),
         Err(error) => Err(error.to_string()),
@@ -104,7 +103,7 @@ fn start_guardian(tag: bool) -> Option<Guardian> {
 /// Returns the size of the new terminal: as the flags say, else that of our own, else the usual one.
 fn terminal_size(flags: &RelayFlags) -> Size {
     let own = own_terminal_size().unwrap_or_default();
-    Size { rows: flags.rows.unwrap_or(own.rows), columns: flags.columns.unwrap_or(own.columns) }
+    Size::new(flags.rows.unwrap_or(own.rows), flags.columns.unwrap_or(own.columns))
 }
 
 /// Prints why the command cannot be started.

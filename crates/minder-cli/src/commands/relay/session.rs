@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use minder::{
-    Child, ChildStdout, ErrorKind, Events, ExitStatus, Interest, Poller, ProcessGuard, Source, Token,
-};
+use minder::guard::ProcessGuard;
+use minder::poll::{Events, Interest, Poller, Source, Token};
+use minder::{Child, ChildStdout, ErrorKind, ExitStatus};
 use minder_os::stdio::{StdStream, grow_pipe, std_file, unread_bytes};
 
 use super::buffer::{OutputBuffer, Phase};

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use minder::{ChildStdin, ChildStdout, Waker};
+use minder::poll::Waker;
+use minder::{ChildStdin, ChildStdout};
 use minder_os::stdio::{StdStream, close_std};
 use minder_runner::blocking_io;
 

@@ -8,5 +8,5 @@ use minder::Size;
 pub(super) fn own_terminal_size() -> Option<Size> {
     let of_input = terminal_size::terminal_size_of(io::stdin());
     let (columns, rows) = of_input.or_else(|| terminal_size::terminal_size_of(io::stdout()))?;
-    Some(Size { rows: rows.0, columns: columns.0 })
+    Some(Size::new(rows.0, columns.0))
 }

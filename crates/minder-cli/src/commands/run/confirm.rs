@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use minder::Interest;
 use minder::os::wait_ready;
+use minder::poll::Interest;
 use minder_runner::Confirm;
 
 use crate::ui::Progress;

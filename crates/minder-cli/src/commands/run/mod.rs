@@ -12,7 +12,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
-use minder::{Availability, Backend, ExitMode, GuardOptions, ProcessGuard};
+use minder::guard::{ExitMode, GuardOptions, ProcessGuard};
+use minder::{Availability, Backend};
 use minder_runner::config::ResumeMode;
 use minder_runner::{
     Inherited, Interrupted, Notice, Observer, RunEnd, RunReport, RunRequest, exit_status, list_commands,

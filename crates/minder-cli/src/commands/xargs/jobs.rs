@@ -3,7 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::time::{Duration, Instant};
 
-use minder::{ChildId, ChildSet, ChildSetConfig, Command, Error, Event, ExitStatus, NextEvent, SpawnOptions};
+use minder::{
+    ChildId, ChildSet, ChildSetOptions, Command, Error, Event, ExitStatus, NextEvent, SpawnOptions,
+};
 use minder_runner::exit_status;
 
 /// An error that ends the run, with the message and the exit status.
@@ -33,7 +35,7 @@ pub(super) struct Jobs {
 
 impl Jobs {
     pub(super) fn new(program: OsString) -> minder::Result<Self> {
-        let set = ChildSet::new(ChildSetConfig::new().max_children(usize::MAX))?;
+        let set = ChildSet::new(ChildSetOptions::new().max_children(usize::MAX))?;
         Ok(Self { set, slots: Vec::new(), program, has_failed: false })
     }
 

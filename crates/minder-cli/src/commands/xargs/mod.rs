@@ -18,7 +18,9 @@ use std::sync::mpsc::{self, TryRecvError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use minder::{Descriptors, Events, ExitMode, GuardOptions, Interest, Poller, ProcessGuard, Signal, Token};
+use minder::guard::{ExitMode, GuardOptions, ProcessGuard};
+use minder::poll::{Events, Interest, Poller, Token};
+use minder::{Descriptors, Signal};
 
 use self::session::Session;
 pub(crate) use self::{
@@ -58,13 +60,13 @@ pub(crate) fn run(plan: XargsPlan) -> Result<ExitCode> {
             let has_failed = poller.wait_deadline(&mut events, deadline).is_err();
             while let Some(signal) = guard.next_signal() {
                 match signal {
-                    Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => {
+                    Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT => {
                         guard.terminate(ExitMode::Signal(signal));
                     }
-                    Signal::Stop => guard.suspend_self(),
+                    Signal::TSTP => guard.suspend_self(),
                     // As in xargs: one job more or less at once. They count when the next job starts.
-                    Signal::User1 => change(jobs_max, |jobs| jobs.saturating_add(1)),
-                    Signal::User2 => change(jobs_max, |jobs| (jobs - 1).max(1)),
+                    Signal::USR1 => change(jobs_max, |jobs| jobs.saturating_add(1)),
+                    Signal::USR2 => change(jobs_max, |jobs| (jobs - 1).max(1)),
                     _ => (),
                 }
             }

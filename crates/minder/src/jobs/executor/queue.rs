@@ -16,7 +16,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use super::super::config::SchedulerConfig;
+use super::super::config::SchedulerOptions;
 use super::super::scheduler::{Attempt, JobResult, NextAction, Scheduler};
 use super::pace::{TaskPace, is_tiny};
 use super::panic::{PanicStore, TaskPanic};
@@ -158,7 +158,7 @@ pub(super) enum ExtraThread {
 
 impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
     /// Creates a queue of the tasks of `source`.
-    pub(super) fn new(config: &SchedulerConfig, source: Option<I>, fault_threads: Option<usize>) -> Self {
+    pub(super) fn new(config: &SchedulerOptions, source: Option<I>, fault_threads: Option<usize>) -> Self {
         let is_timed = !config.delay.is_zero() || config.retry.max_attempts > 1;
         let is_open = source.is_some();
         let mut scheduler = Scheduler::new(config.clone());
@@ -654,8 +654,8 @@ mod model {
         builder.check(run);
     }
 
-    fn config() -> SchedulerConfig {
-        SchedulerConfig::new().max_running(2)
+    fn config() -> SchedulerOptions {
+        SchedulerOptions::new().max_running(2)
     }
 
     #[test]

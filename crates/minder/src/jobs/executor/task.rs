@@ -9,7 +9,7 @@ use super::super::scheduler::JobResult;
 /// then each item has a different processor.
 ///
 /// ```
-/// use minder::jobs::{Executor, JobResult, RetryPolicy, SchedulerConfig, Task};
+/// use minder::jobs::{Executor, JobResult, RetryPolicy, SchedulerOptions, Task};
 /// use std::ops::ControlFlow;
 ///
 /// /// A download that succeeds at the third attempt.
@@ -33,7 +33,7 @@ use super::super::scheduler::JobResult;
 ///     }
 /// }
 ///
-/// let config = SchedulerConfig::new().max_running(4).retry(RetryPolicy::new().max_attempts(5));
+/// let config = SchedulerOptions::new().max_running(4).retry(RetryPolicy::new().max_attempts(5));
 /// let summary = Executor::with_config(config).run_tasks(
 ///     [100, 200].map(|bytes| Download { bytes, attempts: 0 }),
 ///     |_, result| {

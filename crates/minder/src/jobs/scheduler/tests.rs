@@ -9,8 +9,8 @@ use super::*;
 
 mod model;
 
-fn config(change: impl FnOnce(&mut SchedulerConfig)) -> SchedulerConfig {
-    let mut config = SchedulerConfig::default();
+fn config(change: impl FnOnce(&mut SchedulerOptions)) -> SchedulerOptions {
+    let mut config = SchedulerOptions::default();
     change(&mut config);
     config
 }
@@ -91,7 +91,7 @@ fn dependents_wait_and_are_skipped_after_a_failure() {
 
 #[test]
 fn invalid_dependency_is_an_error_that_names_it() {
-    let mut scheduler = Scheduler::new(SchedulerConfig::default());
+    let mut scheduler = Scheduler::new(SchedulerOptions::default());
     let now = Instant::now();
     let refuse = |scheduler: &mut Scheduler<char>, after: &[u64]| {
         let error = scheduler.submit_after('x', after, 0).expect_err("refused");
@@ -125,7 +125,7 @@ fn invalid_dependency_is_an_error_that_names_it() {
 
 #[test]
 fn job_that_depends_on_a_failed_one_is_skipped_however_late() {
-    let mut scheduler = Scheduler::new(SchedulerConfig::default());
+    let mut scheduler = Scheduler::new(SchedulerOptions::default());
     let now = Instant::now();
     scheduler.keep_results();
     scheduler.submit('a', 0);
@@ -186,7 +186,7 @@ fn requeued_job_runs_after_those_that_wait_in_every_order() {
 #[test]
 fn long_chain_of_dependents_is_skipped() {
     const LENGTH: u64 = 200_000;
-    let mut scheduler = Scheduler::new(SchedulerConfig::default());
+    let mut scheduler = Scheduler::new(SchedulerOptions::default());
     let now = Instant::now();
     let mut before = scheduler.submit((), 0);
     for _ in 1..LENGTH {

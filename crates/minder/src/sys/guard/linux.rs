@@ -1,7 +1,7 @@
 //! The guard on Linux: two guardians around the runner, which watch each other.
 //!
 //! The first process becomes the outer guardian. It forks the inner one, which forks the runner.
-//! Only the runner returns from [`Guard::install`]. The documentation of [`crate::ProcessGuard`]
+//! Only the runner returns from [`Guard::install`]. The documentation of [`crate::guard::ProcessGuard`]
 //! states the guarantees. The table shows which process detects which death. The detecting process
 //! may be stopped at that moment, so the kernel wakes it by SIGCONT in every case:
 //!
@@ -32,10 +32,11 @@ use super::mask::{self, Mask};
 use super::outer::{self, Outer};
 use super::process::{self, Fork, fork, read_sent, signalfd};
 use super::shared_page::SharedPage;
-use super::signal::{DeliveryPaths, ExitMode, Signal, SignalDebouncer, SignalSender};
+use super::signal::{DeliveryPaths, ExitMode, SignalDebouncer, SignalSender};
 use super::tree_killer::TreeKiller;
 use crate::sys::jobserver::HeldTokens;
 use crate::sys::process_tree::why_no_table;
+use crate::sys::signal::Signal;
 
 /// The most descriptors that a guardian opens: its signals, its list of children, a directory of
 /// `/proc`, a pidfd.
@@ -151,8 +152,8 @@ impl Guard {
                 Role::Guarded { page, direct, paths, .. } => match relayed {
                     Some(number) => {
                         let place = page.count_read_signal();
-                        let signal = Signal::from_number(number.into())
-                            .filter(|signal| *signal != Signal::Stop || !page.is_stop_done(place));
+                        let signal = Signal::relayed(number.into())
+                            .filter(|signal| *signal != Signal::TSTP || !page.is_stop_done(place));
                         (
                             signal.filter(|signal| paths.relayed(*signal, Instant::now())),
                             SignalSender::Unknown,
@@ -161,8 +162,7 @@ impl Guard {
                     // Copies from the terminal also arrive through the relay, and count there.
                     None => match read_sent(direct.as_fd())? {
                         (number, sender @ SignalSender::Process) => (
-                            Signal::from_number(number)
-                                .filter(|signal| paths.direct(*signal, Instant::now())),
+                            Signal::relayed(number).filter(|signal| paths.direct(*signal, Instant::now())),
                             sender,
                         ),
                         (_, sender) => (None, sender),
@@ -170,7 +170,7 @@ impl Guard {
                 },
                 Role::Alone { repeats, .. } => {
                     let (number, sender) = read_sent(self.signals.as_fd())?;
-                    let signal = Signal::from_number(number);
+                    let signal = Signal::relayed(number);
                     (signal.filter(|signal| repeats.counts(*signal, Instant::now())), sender)
                 }
             };
@@ -238,7 +238,7 @@ impl Guard {
         process::forbid_core();
         match ending {
             ExitMode::Status(status) => mask::exit_now(status.into()),
-            ExitMode::Signal(signal) if signal.ends() => mask::end_by(signal.number()),
+            ExitMode::Signal(signal) if signal.ends() => mask::end_by(signal.as_raw()),
             ExitMode::Signal(_) => mask::exit_now(1),
         }
     }

@@ -8,33 +8,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::c_int;
 
-use super::signal::Signal;
 use crate::exit_status::ExitStatus;
+use crate::sys::signal::Signal;
 
-const NUMBERS: [(Signal, c_int); 9] = [
-    (Signal::Interrupt, libc::SIGINT),
-    (Signal::Terminate, libc::SIGTERM),
-    (Signal::Hangup, libc::SIGHUP),
-    (Signal::Quit, libc::SIGQUIT),
-    (Signal::User1, libc::SIGUSR1),
-    (Signal::User2, libc::SIGUSR2),
-    (Signal::Stop, libc::SIGTSTP),
-    (Signal::Continue, libc::SIGCONT),
-    (Signal::Resize, libc::SIGWINCH),
+/// The signals that a guard relays.
+const RELAYED: [Signal; 9] = [
+    Signal::INT,
+    Signal::TERM,
+    Signal::HUP,
+    Signal::QUIT,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::TSTP,
+    Signal::CONT,
+    Signal::WINCH,
 ];
 
 impl Signal {
-    pub(super) fn number(self) -> c_int {
-        NUMBERS.iter().find(|(signal, _)| *signal == self).map_or(0, |(_, number)| *number)
-    }
-
-    pub(super) fn from_number(number: c_int) -> Option<Signal> {
-        NUMBERS.iter().find(|(_, n)| *n == number).map(|(signal, _)| *signal)
+    /// Returns the signal, if a guard relays it.
+    pub(super) fn relayed(number: c_int) -> Option<Signal> {
+        let signal = Signal::from_raw(number);
+        RELAYED.contains(&signal).then_some(signal)
     }
 
     /// Returns whether its default action ends a process.
     pub(super) fn ends(self) -> bool {
-        !matches!(self, Signal::Stop | Signal::Continue | Signal::Resize)
+        !matches!(self, Signal::TSTP | Signal::CONT | Signal::WINCH)
     }
 }
 
@@ -70,22 +69,25 @@ impl Mask {
     /// A blocked signal is queued even if it is ignored, so relaying those would undo `nohup` and
     /// `sh -c 'minder … &'`.
     pub(super) fn relayed() -> Mask {
-        let taken = NUMBERS.iter().filter(|(_, number)| !ignored(*number));
-        taken.fold(Mask::empty(), |set, (_, number)| set.with(*number))
+        let taken = RELAYED.iter().filter(|signal| !ignored(signal.as_raw()));
+        taken.fold(Mask::empty(), |set, signal| set.with(signal.as_raw()))
     }
 
     /// Returns the relayed signals that request the end of the run.
     #[cfg(target_os = "linux")]
     pub(super) fn requests() -> Mask {
-        let taken = NUMBERS.iter().filter(|(signal, number)| signal.escalates() && !ignored(*number));
-        taken.fold(Mask::empty(), |set, (_, number)| set.with(*number))
+        let taken = RELAYED.iter().filter(|signal| signal.escalates() && !ignored(signal.as_raw()));
+        taken.fold(Mask::empty(), |set, signal| set.with(signal.as_raw()))
     }
 
     /// Returns the numbers in this set of signals that can be relayed.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn numbers(self) -> impl Iterator<Item = c_int> {
         // SAFETY: the set is initialised and only read.
-        NUMBERS.iter().map(|n| n.1).filter(move |n| unsafe { libc::sigismember(&raw const self.0, *n) } == 1)
+        RELAYED
+            .iter()
+            .map(|signal| signal.as_raw())
+            .filter(move |n| unsafe { libc::sigismember(&raw const self.0, *n) } == 1)
     }
 
     /// Blocks these signals in the calling thread. Returns the previous mask.

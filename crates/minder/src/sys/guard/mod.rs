@@ -69,4 +69,4 @@ pub(crate) use inherited::inherited_nofile;
 pub(crate) use inherited::raise_descriptors;
 #[cfg(unix)]
 pub(in crate::sys) use mask::ignored_by_us;
-pub use signal::{ExitMode, Signal, SignalSender};
+pub use signal::{ExitMode, SignalSender};

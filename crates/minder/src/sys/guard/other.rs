@@ -5,6 +5,7 @@
 //! whole design; this is untested.
 #![expect(unsafe_code, reason = "a descriptor that a signal handler borrows")]
 
+use crate::sys::signal::Signal;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::time::Instant;
 
 use super::config::GuardConfig;
 use super::mask::{self, Mask};
-use super::signal::{ExitMode, Signal, SignalDebouncer, SignalSender};
+use super::signal::{ExitMode, SignalDebouncer, SignalSender};
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 /// The writing end of the one guard's pipe, which is never closed.
@@ -71,7 +72,7 @@ impl Guard {
         loop {
             match rustix::io::read(&self.signals, &mut byte) {
                 Ok(1) => {
-                    if let Some(signal) = Signal::from_number(byte[0].into())
+                    if let Some(signal) = Signal::relayed(byte[0].into())
                         && self.repeats.counts(signal, Instant::now())
                     {
                         return Some((signal, SignalSender::Unknown));
@@ -114,7 +115,7 @@ impl Guard {
     pub(crate) fn terminate(self, ending: ExitMode) -> ! {
         match ending {
             ExitMode::Status(status) => mask::exit_now(status.into()),
-            ExitMode::Signal(signal) if signal.ends() => mask::end_by(signal.number()),
+            ExitMode::Signal(signal) if signal.ends() => mask::end_by(signal.as_raw()),
             ExitMode::Signal(_) => mask::exit_now(1),
         }
     }

@@ -18,10 +18,11 @@ use super::process::{
     AbortOnReturn, close_inherited, discard, end_like, forbid_core, read_signal, signalfd, wake_at_end_of,
 };
 use super::shared_page::SharedPage;
-use super::signal::{Signal, SignalDebouncer};
+use super::signal::SignalDebouncer;
 use super::silence::{Silence, Step};
 use super::tree_killer::{Survivors, TreeKiller};
 use crate::sys::jobserver::HeldTokens;
+use crate::sys::signal::Signal;
 use crate::sys::time::timespec;
 
 /// The outer guardian, with its connections to the inner guardian and the runner.
@@ -89,7 +90,7 @@ impl Outer {
     /// were lost, measured).
     fn relay_signals(&self, signals: &OwnedFd, repeats: &mut SignalDebouncer, silence: &mut Silence) {
         while let Some(number) = read_signal(signals.as_fd()) {
-            let (Some(signal), Ok(byte)) = (Signal::from_number(number), u8::try_from(number)) else {
+            let (Some(signal), Ok(byte)) = (Signal::relayed(number), u8::try_from(number)) else {
                 continue;
             };
             let now = Instant::now();

@@ -2,36 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-/// A request to the run: a key on the terminal, `kill`, a hang-up of the terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Signal {
-    /// `SIGINT`, Ctrl-C.
-    Interrupt,
-    /// `SIGTERM`, Ctrl-Break: a request to exit.
-    Terminate,
-    /// `SIGHUP`: the terminal or the console window was closed.
-    Hangup,
-    /// `SIGQUIT`, Ctrl-\.
-    Quit,
-    /// `SIGUSR1`.
-    User1,
-    /// `SIGUSR2`.
-    User2,
-    /// `SIGTSTP`, Ctrl-Z: stop the jobs, then call `suspend_self`.
-    Stop,
-    /// `SIGCONT`: continue. It may arrive twice for one `fg`, and also when the run was not
-    /// stopped.
-    Continue,
-    /// `SIGWINCH`: the terminal has a new size.
-    Resize,
-}
+use crate::sys::signal::Signal;
 
 impl Signal {
     /// Returns whether repeating the signal has a further meaning: a second Ctrl-C requests an
     /// immediate exit.
     pub(super) const fn escalates(self) -> bool {
-        matches!(self, Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit)
+        matches!(self, Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT)
     }
 }
 
@@ -55,8 +32,8 @@ pub enum ExitMode {
     /// With this exit status.
     Status(u8),
     /// By this signal's default action, so that a calling shell script sees the Ctrl-C and stops
-    /// too. Only [`Signal::Interrupt`], [`Signal::Terminate`], [`Signal::Hangup`],
-    /// [`Signal::Quit`], [`Signal::User1`] and [`Signal::User2`] end a process; for the others it
+    /// too. Only [`Signal::INT`], [`Signal::TERM`], [`Signal::HUP`],
+    /// [`Signal::QUIT`], [`Signal::USR1`] and [`Signal::USR2`] end a process; for the others it
     /// is status 1. On Windows all of them are `STATUS_CONTROL_C_EXIT` (0xC000013A), with which the
     /// operating system ends console programs.
     Signal(Signal),
@@ -148,11 +125,11 @@ mod tests {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut repeats = SignalDebouncer::default();
-        assert!(repeats.counts(Signal::Interrupt, at(0)));
-        assert!(!repeats.counts(Signal::Interrupt, at(1)));
-        assert!(!repeats.counts(Signal::Interrupt, at(199)), "measured from the one that counted");
-        assert!(repeats.counts(Signal::Interrupt, at(200)));
-        assert!(repeats.counts(Signal::Terminate, at(201)), "another wish");
+        assert!(repeats.counts(Signal::INT, at(0)));
+        assert!(!repeats.counts(Signal::INT, at(1)));
+        assert!(!repeats.counts(Signal::INT, at(199)), "measured from the one that counted");
+        assert!(repeats.counts(Signal::INT, at(200)));
+        assert!(repeats.counts(Signal::TERM, at(201)), "another wish");
     }
 
     #[cfg(target_os = "linux")]
@@ -161,23 +138,23 @@ mod tests {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut ways = DeliveryPaths::default();
-        assert!(ways.direct(Signal::Terminate, at(0)));
-        assert!(!ways.relayed(Signal::Terminate, at(300)), "the same, late");
-        assert!(ways.relayed(Signal::Terminate, at(301)), "another");
-        assert!(!ways.direct(Signal::Terminate, at(302)), "its twin");
-        assert!(!ways.direct(Signal::Terminate, at(303)), "a third copy");
-        assert!(ways.direct(Signal::Terminate, at(600)), "another");
-        assert!(ways.direct(Signal::Interrupt, at(601)), "another signal");
-        assert!(!ways.relayed(Signal::Terminate, at(602)) && !ways.relayed(Signal::Interrupt, at(603)));
-        assert!(ways.relayed(Signal::Interrupt, at(604)), "the outer guardian has told them apart");
-        assert!(ways.relayed(Signal::Stop, at(605)) && ways.relayed(Signal::Stop, at(605)));
+        assert!(ways.direct(Signal::TERM, at(0)));
+        assert!(!ways.relayed(Signal::TERM, at(300)), "the same, late");
+        assert!(ways.relayed(Signal::TERM, at(301)), "another");
+        assert!(!ways.direct(Signal::TERM, at(302)), "its twin");
+        assert!(!ways.direct(Signal::TERM, at(303)), "a third copy");
+        assert!(ways.direct(Signal::TERM, at(600)), "another");
+        assert!(ways.direct(Signal::INT, at(601)), "another signal");
+        assert!(!ways.relayed(Signal::TERM, at(602)) && !ways.relayed(Signal::INT, at(603)));
+        assert!(ways.relayed(Signal::INT, at(604)), "the outer guardian has told them apart");
+        assert!(ways.relayed(Signal::TSTP, at(605)) && ways.relayed(Signal::TSTP, at(605)));
     }
 
     #[test]
     fn stop_and_resize_always_count() {
         let now = Instant::now();
         let mut repeats = SignalDebouncer::default();
-        for signal in [Signal::Stop, Signal::Continue, Signal::Resize, Signal::User1, Signal::User2] {
+        for signal in [Signal::TSTP, Signal::CONT, Signal::WINCH, Signal::USR1, Signal::USR2] {
             assert!(repeats.counts(signal, now) && repeats.counts(signal, now), "{signal:?}");
         }
     }

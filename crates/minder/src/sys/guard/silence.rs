@@ -4,9 +4,8 @@
 //! stop must not disable the user's keys. Ctrl-Z still brings back the shell's prompt, and Ctrl-C
 //! three times kills the run.
 
+use crate::sys::signal::Signal;
 use std::time::{Duration, Instant};
-
-use super::signal::Signal;
 
 /// How long the runner has to stop after a Ctrl-Z. It waits one second for its own threads.
 const STOP_MAX: Duration = Duration::from_secs(3);
@@ -48,7 +47,7 @@ struct Unread {
 impl Silence {
     /// Notes that `signal` was relayed to a runner that had read `signals_read` signals.
     pub(super) fn relayed(&mut self, signal: Signal, signals_read: u32, now: Instant) {
-        if signal == Signal::Stop {
+        if signal == Signal::TSTP {
             self.stop_by.get_or_insert(now + STOP_MAX);
         }
         if !signal.escalates() {
@@ -110,13 +109,13 @@ mod tests {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut silence = Silence::default();
-        silence.relayed(Signal::Interrupt, 7, at(0));
-        silence.relayed(Signal::Terminate, 7, at(1));
+        silence.relayed(Signal::INT, 7, at(0));
+        silence.relayed(Signal::TERM, 7, at(1));
         assert_eq!((silence.step(7, at(2)), silence.due()), (None, None), "one wish in two words");
-        silence.relayed(Signal::Interrupt, 7, at(300));
+        silence.relayed(Signal::INT, 7, at(300));
         assert_eq!(silence.step(7, at(300)), Some(Step::Warn));
         assert_eq!(silence.step(7, at(5000)), None, "said once");
-        silence.relayed(Signal::Interrupt, 7, at(600));
+        silence.relayed(Signal::INT, 7, at(600));
         assert_eq!(
             (silence.step(7, at(600)), silence.due()),
             (None, Some(at(1000))),
@@ -131,12 +130,12 @@ mod tests {
         let at = |ms| start + Duration::from_millis(ms);
         let mut silence = Silence::default();
         for wish in 0..9 {
-            silence.relayed(Signal::Interrupt, wish, at(u64::from(wish) * 300));
+            silence.relayed(Signal::INT, wish, at(u64::from(wish) * 300));
             assert_eq!(silence.step(wish + 1, at(u64::from(wish) * 300 + 10)), None);
         }
-        silence.relayed(Signal::Quit, 9, at(9000));
-        silence.relayed(Signal::Quit, 9, at(9300));
-        silence.relayed(Signal::Quit, 9, at(9600));
+        silence.relayed(Signal::QUIT, 9, at(9000));
+        silence.relayed(Signal::QUIT, 9, at(9300));
+        silence.relayed(Signal::QUIT, 9, at(9600));
         assert_eq!((silence.step(10, at(20_000)), silence.due()), (None, None), "read at last");
     }
 
@@ -144,12 +143,12 @@ mod tests {
     fn unanswered_stop_stops_guardian_alone() {
         let start = Instant::now();
         let mut silence = Silence::default();
-        silence.relayed(Signal::Stop, 0, start);
-        silence.relayed(Signal::Stop, 0, start + Duration::from_secs(1));
+        silence.relayed(Signal::TSTP, 0, start);
+        silence.relayed(Signal::TSTP, 0, start + Duration::from_secs(1));
         assert_eq!(silence.due(), Some(start + STOP_MAX), "counted from the first");
         assert_eq!(silence.step(1, start + STOP_MAX), Some(Step::Stop));
         assert_eq!(silence.due(), None);
-        silence.relayed(Signal::Stop, 1, start);
+        silence.relayed(Signal::TSTP, 1, start);
         silence.stopped();
         assert_eq!(silence.step(2, start + 2 * STOP_MAX), None);
     }

@@ -4,6 +4,7 @@
 //! processes with the last handle, and the kernel closes the handles of every process that exits.
 #![expect(unsafe_code, reason = "an event and the console's handler")]
 
+use crate::sys::signal::Signal;
 use std::io;
 use std::os::windows::io::{AsHandle, BorrowedHandle, IntoRawHandle, OwnedHandle};
 use std::ptr;
@@ -20,7 +21,7 @@ use windows_sys::Win32::System::Threading::{ResetEvent, SetEvent};
 use windows_sys::core::BOOL;
 
 use super::config::GuardConfig;
-use super::signal::{ExitMode, Signal, SignalDebouncer, SignalSender};
+use super::signal::{ExitMode, SignalDebouncer, SignalSender};
 use crate::exit_status::ExitStatus;
 use crate::sys::event::event;
 
@@ -30,7 +31,7 @@ static EVENT: AtomicPtr<std::ffi::c_void> = AtomicPtr::new(ptr::null_mut());
 /// One bit for each pending signal.
 static PENDING: AtomicU32 = AtomicU32::new(0);
 
-const BITS: [Signal; 3] = [Signal::Terminate, Signal::Interrupt, Signal::Hangup];
+const BITS: [Signal; 3] = [Signal::TERM, Signal::INT, Signal::HUP];
 
 /// The event, duplicated for the host's loop.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! The host's side of a [`Guardian`](crate::Guardian), and the records that it sends to the program.
+//! The host's side of a [`Guardian`](crate::guard::Guardian), and the records that it sends to the program.
 //!
 //! The host has one end of a socket pair, the program has the other. A socket is used, and not a pipe,
 //! because a write to a pipe without a reader raises SIGPIPE, whose disposition belongs to the host.

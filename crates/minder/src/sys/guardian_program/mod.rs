@@ -1,5 +1,5 @@
-//! The program of a [`Guardian`](crate::Guardian): it has the list of the children of one host, and ends
-//! all of them when the host is gone.
+//! The program of a [`Guardian`](crate::guard::Guardian): it has the list of the children of one host, and
+//! ends all of them when the host is gone.
 //!
 //! `unix.rs` receives the records and notices the end of the host. `target.rs` is one child on the list.
 //! What belongs to the children, and how all of it is ended, depends on the system: `linux.rs` searches

@@ -34,7 +34,12 @@ pub(crate) fn open_terminal(size: Size) -> io::Result<Terminal> {
 
 /// Sets the size of a terminal, given either side of it. Its foreground processes get `SIGWINCH`.
 pub(crate) fn resize_terminal(side: &impl AsFd, size: Size) -> io::Result<()> {
-    let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = Winsize {
+        ws_row: size.rows,
+        ws_col: size.columns,
+        ws_xpixel: size.pixel_width,
+        ws_ypixel: size.pixel_height,
+    };
     Ok(tcsetwinsize(side, size)?)
 }
 

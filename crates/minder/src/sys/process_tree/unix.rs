@@ -292,7 +292,7 @@ fn kill_group(group: libc::pid_t, signal: i32) -> io::Result<()> {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::super::proc::{SCANS, entry};
-    use crate::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Termination};
+    use crate::{ChildSet, ChildSetOptions, Command, Event, SpawnOptions, Termination};
     use std::time::{Duration, Instant};
 
     const TREES: usize = 60;
@@ -301,7 +301,7 @@ mod tests {
     fn start(script: &str) -> (ChildSet, Vec<u32>) {
         let own = rustix::process::getpid();
         rustix::process::set_child_subreaper(Some(own)).expect("become a subreaper");
-        let mut set = ChildSet::new(ChildSetConfig::new()).expect("create set");
+        let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         let pids = (0..TREES).map(|_| {

@@ -242,7 +242,7 @@ fn run(seed: u64) {
     };
     let retry = RetryPolicy::new().max_attempts(model.max_attempts).backoff(BACKOFF);
     let config =
-        SchedulerConfig::new().max_running(model.max_running as usize).order(model.order).retry(retry);
+        SchedulerOptions::new().max_running(model.max_running as usize).order(model.order).retry(retry);
     let mut scheduler = Scheduler::new(config.seed(seed));
     let mut now = Instant::now();
     for step in 0.. {

@@ -1,4 +1,10 @@
-//! `Poller` and `Waker`: the safe front of `sys::wait`.
+//! Waiting for descriptors, handles, sockets, processes and timers, for programs that have no event loop.
+//!
+//! A [`Poller`] waits for [`Source`]s. Each has a [`Token`], and an [`Interest`] says what is reported of it.
+//! A wait fills [`Events`] with what is ready. A [`Waker`] ends a wait from another thread.
+//!
+//! A [`ChildSet`](crate::ChildSet) waits for its children by itself, so a program that has nothing else to
+//! wait for needs none of this.
 
 mod timers;
 
@@ -11,7 +17,7 @@ use std::time::{Duration, Instant};
 use self::timers::Timers;
 use crate::backend::Backend;
 use crate::deadline::deadline_after;
-use crate::interest::{Interest, Token};
+pub use crate::interest::{Interest, Token};
 use crate::sys::thread;
 use crate::sys::wait::{self, PollHandle, PollerBackend, Ready};
 use crate::{Error, ErrorKind, Operation, Result};
@@ -46,7 +52,8 @@ impl Source<'_> {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{Command, Events, Interest, Poller, Source, Token};
+    /// use minder::Command;
+    /// use minder::poll::{Events, Interest, Poller, Source, Token};
     /// let mut child = Command::new("true").spawn()?;
     /// let poller = Poller::new()?;
     /// poller.add(Source::process(child.id()), Token(1), Interest::READABLE)?;
@@ -91,7 +98,7 @@ impl fmt::Debug for Source<'_> {
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{Events, Interest, Poller, Token};
+/// use minder::poll::{Events, Interest, Poller, Token};
 /// let (reader, mut writer) = std::io::pipe()?;
 /// let poller = Poller::new()?;
 /// poller.add(&reader, Token(7), Interest::READABLE)?;
@@ -119,7 +126,7 @@ pub struct Poller {
 /// The sources and timers that one [`Poller::wait`] reports.
 ///
 /// ```
-/// use minder::{Events, Poller, Token};
+/// use minder::poll::{Events, Poller, Token};
 /// use std::time::{Duration, Instant};
 ///
 /// let poller = Poller::new()?;
@@ -143,7 +150,7 @@ pub struct Events(Vec<Ready>);
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{Events, Interest, Poller, Readiness, Token};
+/// use minder::poll::{Events, Interest, Poller, Readiness, Token};
 ///
 /// let (reader, writer) = std::io::pipe()?;
 /// let poller = Poller::new()?;
@@ -226,7 +233,7 @@ impl<'a> IntoIterator for &'a Events {
 /// The iterator of [`Events::iter`].
 ///
 /// ```
-/// use minder::{Events, EventsIter, Token};
+/// use minder::poll::{Events, EventsIter, Token};
 ///
 /// /// Returns the tokens that a loop has to serve.
 /// fn tokens(events: EventsIter<'_>) -> Vec<Token> {
@@ -257,7 +264,7 @@ impl Iterator for EventsIter<'_> {
 ///
 /// ```
 /// # #[cfg(unix)] {
-/// use minder::{Events, Interest, Poller, Token};
+/// use minder::poll::{Events, Interest, Poller, Token};
 /// use std::time::Duration;
 /// let (reader, mut writer) = std::io::pipe()?;
 /// std::io::Write::write_all(&mut writer, b"text")?;
@@ -284,7 +291,7 @@ impl Registration<'_> {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{Events, Interest, Poller, Token};
+    /// use minder::poll::{Events, Interest, Poller, Token};
     /// use std::time::Duration;
     ///
     /// let (reader, writer) = std::io::pipe()?;
@@ -364,7 +371,8 @@ impl Poller {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{Backend, Poller};
+    /// use minder::Backend;
+    /// use minder::poll::Poller;
     ///
     /// let poller = Poller::with_backend(Backend::Poll)?;
     /// assert_eq!(poller.backend(), Backend::Poll);
@@ -409,7 +417,7 @@ impl Poller {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{Interest, Poller, Token};
+    /// use minder::poll::{Interest, Poller, Token};
     ///
     /// let (reader, _writer) = std::io::pipe()?;
     /// let poller = Poller::new()?;
@@ -455,7 +463,7 @@ impl Poller {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{Events, Interest, Poller, Token};
+    /// use minder::poll::{Events, Interest, Poller, Token};
     /// use std::os::unix::net::UnixStream;
     ///
     /// let (ours, _theirs) = UnixStream::pair()?;
@@ -502,7 +510,7 @@ impl Poller {
     /// also be that of a source, but not of another timer.
     ///
     /// ```
-    /// use minder::{Events, Poller, Token};
+    /// use minder::poll::{Events, Poller, Token};
     /// use std::time::{Duration, Instant};
     /// let poller = Poller::new()?;
     /// let deadline = Instant::now() + Duration::from_millis(2);
@@ -528,7 +536,7 @@ impl Poller {
     /// Deletes a timer. Waits that begin after this call do not report it.
     ///
     /// ```
-    /// use minder::{Poller, Token};
+    /// use minder::poll::{Poller, Token};
     /// use std::time::{Duration, Instant};
     ///
     /// let poller = Poller::new()?;
@@ -617,7 +625,7 @@ impl Poller {
     /// Ends the running wait, or else the next one.
     ///
     /// ```
-    /// use minder::{Events, Poller};
+    /// use minder::poll::{Events, Poller};
     ///
     /// let poller = Poller::new()?;
     /// poller.notify()?;
@@ -636,7 +644,7 @@ impl Poller {
     /// Returns a handle that ends waits from any thread.
     ///
     /// ```
-    /// use minder::{Events, Poller};
+    /// use minder::poll::{Events, Poller};
     ///
     /// let poller = Poller::new()?;
     /// let waker = poller.waker();
@@ -661,7 +669,7 @@ impl Poller {
     ///
     /// ```
     /// # #[cfg(unix)] {
-    /// use minder::{Events, Interest, Poller, Token};
+    /// use minder::poll::{Events, Interest, Poller, Token};
     /// use std::time::{Duration, Instant};
     /// let (outer, inner) = (Poller::new()?, Poller::new()?);
     /// outer.add(&inner.poll_handle()?, Token(0), Interest::READABLE)?;
@@ -745,7 +753,7 @@ impl Drop for WaitScope<'_> {
 /// Ends a wait from any thread. Wakes are merged: many before one wait end it once.
 ///
 /// ```
-/// use minder::{Events, Poller, Waker};
+/// use minder::poll::{Events, Poller, Waker};
 ///
 /// let poller = Poller::new()?;
 /// let waker: Waker = poller.waker();
