@@ -155,6 +155,27 @@ fn chunks_kept_by_the_host_count_against_the_limit() {
     assert_eq!(held + rest, 4_000_000);
 }
 
+/// A wait in the thread that keeps the chunks would not end.
+#[test]
+fn kept_chunks_that_stop_every_child_are_an_error() {
+    let limits = ChildSetOptions::new().max_child_bytes(64 << 10);
+    let set = BackgroundSet::new(limits).expect("create set");
+    // The one without output ends first: it needs no memory.
+    for line in ["spew 300000", "spew 300000", "sleep-ms 300"] {
+        set.spawn(&test_child(line), SpawnOptions::default()).expect("spawn test child");
+    }
+    let mut kept = Vec::new();
+    let error = set.wait_all(None, |event| kept.push(event)).expect_err("wait in vain");
+    assert_eq!((error.kind(), error.operation()), (ErrorKind::Limit, minder::Operation::Wait), "{error}");
+    assert!(kept.iter().any(|event| matches!(event, Event::Done { .. })), "the quiet child is done");
+    assert!(!set.wait(Some(Duration::from_millis(300))).expect("wait for a time"), "other threads may drop");
+    // No byte is lost.
+    let bytes_of = |event: &Event| if let Event::Output { chunk, .. } = event { chunk.len() } else { 0 };
+    let mut bytes: usize = kept.drain(..).map(|event| bytes_of(&event)).sum();
+    assert!(set.wait_all(None, |event| bytes += bytes_of(&event)).expect("wait for all"));
+    assert_eq!(bytes, 600_000);
+}
+
 #[test]
 fn drop_oldest_keeps_the_newest_bytes() {
     each_backend(|backend| {

@@ -15,11 +15,12 @@ const POOL_MAX: usize = 16;
 /// Its memory counts in
 /// [`ChildSetOptions::max_buffered_bytes`](crate::ChildSetOptions::max_buffered_bytes) and in
 /// [`max_child_bytes`](crate::ChildSetOptions::max_child_bytes) until the chunk is dropped. A caller that
-/// keeps chunks keeps memory that children wait for. If no output of any child can be read for that reason,
-/// [`ChildSet::next_event`](crate::ChildSet::next_event) and
-/// [`wait_all`](crate::ChildSet::wait_all) without a time limit fail with
-/// [`Limit`](crate::ErrorKind::Limit). Another thread may still drop chunks: a caller that sends them to one
-/// waits with a time limit, or by
+/// keeps chunks keeps memory that children wait for. If no output of any child can be read for that
+/// reason, [`ChildSet::next_event`](crate::ChildSet::next_event),
+/// [`BackgroundSet::wait`](crate::BackgroundSet::wait) and the calls `wait_all` of both fail with
+/// [`Limit`](crate::ErrorKind::Limit) if they have no time limit. A host that watches a handle, and a
+/// [`JobPool`](crate::jobs::JobPool), get no error. Another thread may still drop chunks: a caller that
+/// sends them to one waits with a time limit, or by
 /// [`next_event_deadline`](crate::ChildSet::next_event_deadline). To keep the bytes, take them by
 /// [`into_vec`](Self::into_vec), which copies nothing:
 ///

@@ -21,6 +21,9 @@ use crate::{Error, ErrorKind, Operation, Result};
 
 /// How many bytes of output [`BackgroundSet::wait_all`] takes at a time.
 const WAIT_ALL_BYTES: usize = 64 << 10;
+/// After how long without an event a wait without a limit asks for the first time whether chunks that the
+/// host keeps stop all children. The next times are twice as long each.
+const STARVED_AFTER: Duration = Duration::from_millis(100);
 /// The longest single wait on the condition variable.
 const WAIT_SLICE: Duration = Duration::from_secs(3600);
 
@@ -398,6 +401,10 @@ impl BackgroundSet {
     /// If several threads wait, all of them return for the same event.
     ///
     /// # Errors
+    /// - `Limit`: there is no timeout, and no output of any child is read, because chunks that the host
+    ///   keeps fill the memory of each: see [`Chunk`](crate::Chunk). It comes 0.1 s after the last event or
+    ///   later. No byte is lost: drop some, and call this again. A host whose other threads drop chunks
+    ///   waits with a timeout.
     /// - `Other`: the set was stopped.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
         let deadline = deadline_after(timeout);
@@ -432,6 +439,8 @@ impl BackgroundSet {
         let shared = self.shared();
         let mut state = shared.state.lock();
         state.waiting_hosts += 1;
+        let mut slice = STARVED_AFTER;
+        let mut check_at = deadline_after(Some(slice));
         let result = loop {
             if state.queue.has_events() {
                 break Ok(true);
@@ -439,14 +448,35 @@ impl BackgroundSet {
             if let Err(error) = state.check_running("wait for children", Operation::Wait) {
                 break Err(error);
             }
-            let left = deadline.map_or(WAIT_SLICE, |at| at.saturating_duration_since(Instant::now()));
-            if left.is_zero() || ended(&state) {
+            let until = deadline.or(check_at);
+            let left = until.map_or(WAIT_SLICE, |at| at.saturating_duration_since(Instant::now()));
+            if ended(&state) || (left.is_zero() && deadline.is_some()) {
                 break Ok(false);
+            }
+            if left.is_zero() {
+                drop(state);
+                let checked = self.check_starved();
+                state = shared.state.lock();
+                if checked.is_err() && !state.queue.has_events() {
+                    break checked.map(|()| false);
+                }
+                slice = (slice * 2).min(WAIT_SLICE);
+                check_at = deadline_after(Some(slice));
+                continue;
             }
             state = shared.published.wait_timeout(state, left);
         };
         state.waiting_hosts -= 1;
         result
+    }
+
+    /// Fails if all children wait for chunks that the host keeps. What the thread does not answer in time
+    /// is asked again.
+    fn check_starved(&self) -> Result<()> {
+        let (sender, receiver) = reply_channel();
+        self.send_request("wait for children", Operation::Wait, Request::CheckStarved(sender))?;
+        let checked = receiver.wait("wait for", Operation::Wait, self.shared().options.call_timeout);
+        checked.or_else(|error| if error.kind() == ErrorKind::Limit { Err(error) } else { Ok(()) })
     }
 
     /// Returns how many bytes of output are queued.

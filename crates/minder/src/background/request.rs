@@ -16,6 +16,8 @@ pub(super) enum Request {
     Resize(ChildId, Size, ReplySender<()>),
     Suspend(ChildId, ReplySender<()>),
     Resume(ChildId, ReplySender<()>),
+    /// Fail if all children wait for chunks that the host keeps.
+    CheckStarved(ReplySender<()>),
     /// Kill all children, after this grace period, and end the thread.
     Stop(Duration),
     /// The last handle was dropped: end the thread.

@@ -130,6 +130,9 @@ impl Worker<'_> {
                 Request::Resume(id, reply) => {
                     reply.send(self.set.resume(id));
                 }
+                Request::CheckStarved(reply) => {
+                    reply.send(self.check_starved());
+                }
                 Request::Stop(grace) => self.stop(grace),
                 Request::Quit => self.stopping = Some(self.stopping.unwrap_or(StopRequest::Quit)),
                 #[cfg(test)]
@@ -179,6 +182,13 @@ impl Worker<'_> {
             let killed = self.set.kill(id, Termination::IMMEDIATE);
             self.record_error(killed);
         }
+    }
+
+    /// Fails if all children wait for memory that chunks of the host hold. Chunks of events that the host
+    /// has not taken are not its own.
+    fn check_starved(&self) -> Result<()> {
+        let has_events = self.set.has_pending_events() || self.shared.state.lock().queue.has_events();
+        if has_events { Ok(()) } else { self.set.check_starved() }
     }
 
     fn stop(&mut self, grace: Duration) {

@@ -70,7 +70,7 @@ impl ChildSet {
 
     /// Fails if all children wait for memory that chunks of the caller hold: a wait in the thread that
     /// keeps them would not end. The caller has taken all events.
-    pub(super) fn check_starved(&self) -> Result<()> {
+    pub(crate) fn check_starved(&self) -> Result<()> {
         if self.memory_waiters.is_empty() || self.memory_waiters.len() < self.children.len() {
             return Ok(());
         }
