@@ -86,7 +86,6 @@ pub(in crate::sys) struct Entry {
     pub(in crate::sys) exiting: bool,
     /// Whether the main thread is stopped, by a signal or by a tracer.
     stopped: bool,
-    threads: u32,
 }
 
 /// A flag in field 9 of proc_pid_stat(5), from include/linux/sched.h.
@@ -190,10 +189,10 @@ pub(super) fn descendants(
         return members;
     }
     detached.retain(|process| is_alive(*process).unwrap_or(true));
-    let mut parents = Vec::from_iter(root.map(|root| (root, false)));
-    parents.extend(detached.iter().map(|&(pid, _)| (pid, false)));
-    while let Some((parent, has_one_thread)) = parents.pop() {
-        for pid in children(parent, has_one_thread) {
+    let mut parents = Vec::from_iter(root);
+    parents.extend(detached.iter().map(|&(pid, _)| pid));
+    while let Some(parent) = parents.pop() {
+        for pid in children(parent) {
             // The entry is read after the pid was listed as a child. Only if it is still a child of this
             // parent, the start time is that of the descendant.
             let Some(child) = entry(pid).ok().flatten().filter(|process| process.parent == parent) else {
@@ -207,7 +206,7 @@ pub(super) fn descendants(
                 detached.insert(process)
             };
             if is_new {
-                parents.push((pid, child.threads == 1));
+                parents.push(pid);
             }
         }
     }
@@ -216,27 +215,39 @@ pub(super) fn descendants(
 
 /// Returns the children of every thread of `pid`. Where the kernel has no `children` file
 /// (CONFIG_PROC_CHILDREN), it searches the whole table.
-fn children(pid: libc::pid_t, has_one_thread: bool) -> Vec<libc::pid_t> {
-    let parse = |list: &str| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect();
-    if has_one_thread && let Ok(list) = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")) {
-        return parse(&list);
-    }
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
     let mut found = Vec::new();
+    let tasks = format!("/proc/{pid}/task");
+    // The links of the directory are `.`, `..` and one for each thread. Nearly every process has one thread.
+    let has_one_thread = rustix::fs::stat(&tasks).is_ok_and(|stat| stat.st_nlink == 3);
+    if has_one_thread && thread_children(format!("{tasks}/{pid}/children"), &mut found).is_ok() {
+        return found;
+    }
+    let Ok(threads) = fs::read_dir(&tasks) else { return found };
     for thread in threads.flatten() {
-        match fs::read_to_string(thread.path().join("children")) {
-            Ok(list) => found.extend::<Vec<_>>(parse(&list)),
-            Err(_) => {
-                let _ = each(|process| {
-                    if process.parent == pid {
-                        found.push(process.pid);
-                    }
-                });
-                break;
-            }
+        if thread_children(thread.path().join("children"), &mut found).is_err() {
+            let _ = each(|process| {
+                if process.parent == pid {
+                    found.push(process.pid);
+                }
+            });
+            break;
         }
     }
     found
+}
+
+/// Appends the pids in a `children` file.
+fn thread_children(file: impl rustix::path::Arg, found: &mut Vec<libc::pid_t>) -> io::Result<()> {
+    use rustix::fs::{Mode, OFlags};
+    let file = rustix::fs::open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut list = Vec::with_capacity(64);
+    while rustix::io::read(&file, rustix::buffer::spare_capacity(&mut list))? > 0 {
+        list.reserve(list.len().max(64));
+    }
+    let list = String::from_utf8_lossy(&list);
+    found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<libc::pid_t>().ok()));
+    Ok(())
 }
 
 /// Waits until these processes, which got a stop signal, are stopped or have exited, and at most until
@@ -287,19 +298,18 @@ pub(in crate::sys) fn signal((pid, started): (libc::pid_t, u64), signal: i32) ->
 /// parentheses.
 fn parse(stat: &str) -> Option<Entry> {
     let (head, tail) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
-    let state = *fields.first()?;
+    let mut fields = tail.split_ascii_whitespace();
+    let state = fields.next()?;
     if matches!(state, "Z" | "X") {
         return None;
     }
     Some(Entry {
         stopped: matches!(state, "T" | "t"),
         pid: head.split_once(' ')?.0.parse().ok()?,
-        parent: fields.get(1)?.parse().ok()?,
-        group: fields.get(2)?.parse().ok()?,
-        started: fields.get(19)?.parse().ok()?,
-        exiting: fields.get(6)?.parse::<u32>().ok()? & PF_EXITING != 0,
-        threads: fields.get(17)?.parse().ok()?,
+        parent: fields.next()?.parse().ok()?,
+        group: fields.next()?.parse().ok()?,
+        exiting: fields.nth(3)?.parse::<u32>().ok()? & PF_EXITING != 0,
+        started: fields.nth(12)?.parse().ok()?,
     })
 }
 
