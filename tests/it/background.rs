@@ -1,5 +1,6 @@
 //! Background sets: a set on its own thread, and a host that watches one descriptor.
 
+use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -677,4 +678,39 @@ fn suspended_child_reports_nothing_until_it_is_resumed() {
     let outcome = host.event_log.outcome(child);
     assert!(outcome.timed_out && outcome.suspended > Duration::from_millis(200), "{outcome:?}");
     assert_eq!(host.set.resume(child).unwrap_err().kind(), ErrorKind::Unknown);
+}
+
+#[test]
+fn user_value_comes_with_every_event_also_on_another_thread_and_after_restarts() {
+    const CHILDREN: u64 = 40;
+    let set = BackgroundSet::new(ChildSetOptions::new()).expect("start background set");
+    let taker = std::thread::spawn({
+        let set = set.clone();
+        move || {
+            let mut events = Vec::new();
+            let mut users = HashMap::new();
+            let mut done = 0;
+            while done < CHILDREN {
+                assert!(set.wait(Some(patience() - Instant::now())).expect("wait for events"), "no event");
+                set.drain_events_with_user(&mut events, usize::MAX);
+                for (event, user) in events.drain(..) {
+                    let child = event.child().expect("it is about a child");
+                    assert_eq!(*users.entry(child).or_insert(user), user, "{event:?}");
+                    done += u64::from(matches!(event, Event::Done { .. }));
+                }
+            }
+            users
+        }
+    });
+    let policy = RestartPolicy::new(Restart::Always).backoff(Duration::ZERO).max_restarts(Some(2));
+    let options = SpawnOptions::new().restart(policy);
+    let mut command = test_child("exit 3");
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let spawned: HashMap<ChildId, u64> = (0..CHILDREN)
+        .map(|user| (set.spawn_with_user(&command, options, user).expect("spawn test child"), user))
+        .collect();
+    assert_eq!(taker.join().expect("join thread"), spawned);
+    let ended = *spawned.keys().next().expect("a child");
+    assert_eq!(set.user(ended).unwrap_err().kind(), ErrorKind::Unknown);
+    set.stop(Duration::ZERO).expect("stop set");
 }

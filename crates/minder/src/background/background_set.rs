@@ -125,8 +125,44 @@ impl BackgroundSet {
     /// - `Other`: the set was stopped, or the worker does not reply in time. A child that starts
     ///   after that is killed at once.
     pub fn spawn(&self, command: &Command, options: SpawnOptions) -> Result<ChildId> {
+        self.spawn_with_user(command, options, 0)
+    }
+
+    /// Starts a child with a value of the host, such as the address or the index of its object:
+    /// [`drain_events_with_user`](Self::drain_events_with_user) returns it with every event of the
+    /// child, also after a restart.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{BackgroundSet, BackgroundSetOptions, Command, Event, SpawnOptions, Stdio};
+    ///
+    /// let set = BackgroundSet::new(BackgroundSetOptions::new())?;
+    /// let mut outputs = vec![Vec::new(), Vec::new()];
+    /// for (index, word) in ["one", "two"].into_iter().enumerate() {
+    ///     let mut command = Command::new("echo");
+    ///     let child = command.arg(word).stdout(Stdio::piped());
+    ///     set.spawn_with_user(child, SpawnOptions::new(), index as u64)?;
+    /// }
+    /// let mut events = Vec::new();
+    /// while !set.is_empty() {
+    ///     set.wait(None)?;
+    ///     set.drain_events_with_user(&mut events, usize::MAX);
+    ///     for (event, index) in events.drain(..) {
+    ///         if let Event::Output { chunk, .. } = event {
+    ///             outputs[index as usize].extend_from_slice(&chunk);
+    ///         }
+    ///     }
+    /// }
+    /// assert_eq!(outputs, [b"one\n", b"two\n"]);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`spawn`](Self::spawn).
+    pub fn spawn_with_user(&self, command: &Command, options: SpawnOptions, user: u64) -> Result<ChildId> {
         let (sender, receiver) = reply_channel();
-        let request = Request::Spawn(Box::new(command.clone()), options, sender);
+        let request = Request::Spawn(Box::new(command.clone()), options, user, sender);
         self.send_request("start a child", Operation::Spawn, request)?;
         receiver.wait("start a child", Operation::Spawn, self.shared().options.call_timeout)
     }
@@ -363,15 +399,60 @@ impl BackgroundSet {
         Ok(child.pid)
     }
 
+    /// Returns the value of the host that a child has; 0 if none was given.
+    ///
+    /// # Errors
+    /// - `Unknown`: the child's `Done` was taken.
+    pub fn user(&self, id: ChildId) -> Result<u64> {
+        let mut state = self.shared().state.lock();
+        let child = state.queue.get(id).ok_or_else(child_gone)?;
+        Ok(child.user)
+    }
+
+    /// Replaces the value of the host that a child has. Events that are taken later have the new
+    /// one.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{BackgroundSet, BackgroundSetOptions, Command, ErrorKind, SpawnOptions};
+    ///
+    /// let set = BackgroundSet::new(BackgroundSetOptions::new())?;
+    /// let child = set.spawn_with_user(&Command::new("true"), SpawnOptions::new(), 1)?;
+    /// set.set_user(child, 2)?;
+    /// assert_eq!(set.user(child)?, 2);
+    /// set.wait_all(None, drop)?;
+    /// assert_eq!(set.set_user(child, 3).unwrap_err().kind(), ErrorKind::Unknown);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - `Unknown`: the child's `Done` was taken.
+    pub fn set_user(&self, id: ChildId, user: u64) -> Result<()> {
+        let mut state = self.shared().state.lock();
+        state.queue.get(id).ok_or_else(child_gone)?.user = user;
+        Ok(())
+    }
+
     /// Moves events to the end of `into` and returns how many. Never blocks.
     ///
     /// The events come child by child, starting with the child whose oldest event is oldest. The call
     /// stops before the moved bytes exceed `max_bytes`, but moves at least one event if there is one.
     /// A child with more events than that is moved behind the others, so that it does not delay them.
     pub fn drain_events(&self, into: &mut Vec<Event>, max_bytes: usize) -> usize {
+        self.drain(into, max_bytes, |event, _| event)
+    }
+
+    /// Moves events as [`drain_events`](Self::drain_events), each with the value of the host that
+    /// its child was started with ([`spawn_with_user`](Self::spawn_with_user)), or 0.
+    pub fn drain_events_with_user(&self, into: &mut Vec<(Event, u64)>, max_bytes: usize) -> usize {
+        self.drain(into, max_bytes, |event, user| (event, user))
+    }
+
+    fn drain<T>(&self, into: &mut Vec<T>, max_bytes: usize, item: impl Fn(Event, u64) -> T) -> usize {
         let shared = self.shared();
         let mut state = shared.state.lock();
-        let count = state.queue.drain(into, max_bytes);
+        let count = state.queue.drain(into, max_bytes, item);
         if count > 0 {
             shared.update_poll_handle(&state);
             shared.notify_if_empty(&state);

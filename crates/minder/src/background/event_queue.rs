@@ -19,6 +19,8 @@ pub(super) struct EventQueue {
 #[derive(Debug)]
 pub(super) struct ChildQueue {
     pub(super) pid: u32,
+    /// What the host gave to tell the child by.
+    pub(super) user: u64,
     pub(super) stdin: StdinQueue,
     overflow: OverflowPolicy,
     events: VecDeque<Event>,
@@ -39,9 +41,10 @@ pub(super) struct ChildQueue {
 const RESTARTS_MAX: usize = 64;
 
 impl ChildQueue {
-    pub(super) fn new(pid: u32, overflow: OverflowPolicy, has_input: bool) -> Self {
+    pub(super) fn new(pid: u32, user: u64, overflow: OverflowPolicy, has_input: bool) -> Self {
         Self {
             pid,
+            user,
             stdin: StdinQueue::new(has_input),
             overflow,
             events: VecDeque::new(),
@@ -150,8 +153,14 @@ impl EventQueue {
 
     /// Moves events to `into`, child by child, starting with the child whose oldest event is oldest,
     /// until `max_bytes` of output are moved; at least one event if there is one. Returns how many. A
-    /// child with events left is moved behind the others.
-    pub(super) fn drain(&mut self, into: &mut Vec<Event>, max_bytes: usize) -> usize {
+    /// child with events left is moved behind the others. `item` gets an event and the user value of its
+    /// child.
+    pub(super) fn drain<T>(
+        &mut self,
+        into: &mut Vec<T>,
+        max_bytes: usize,
+        item: impl Fn(Event, u64) -> T,
+    ) -> usize {
         let len_before = into.len();
         let mut moved_bytes = 0;
         while let Some(id) = self.ready.pop_front() {
@@ -172,7 +181,7 @@ impl EventQueue {
                 if let Some(Event::Output { chunk, .. }) = &mut event {
                     chunk.set_counted(true);
                 }
-                into.extend(event);
+                into.extend(event.map(|event| item(event, child.user)));
             }
             if is_done {
                 self.children.remove(&id);
@@ -298,7 +307,7 @@ mod tests {
             let budget = MemoryBudget::new(1 << 20, 64, Box::new(|| ()));
             let mut queue = EventQueue::default();
             for id in 0..children {
-                queue.insert(ChildId::from_u64(id), ChildQueue::new(0, overflow, false));
+                queue.insert(ChildId::from_u64(id), ChildQueue::new(0, 0, overflow, false));
             }
             Self { quota: MemoryQuota::new(&budget, 1 << 20), queue }
         }
@@ -314,7 +323,7 @@ mod tests {
 
         fn drain(&mut self, max: usize) -> String {
             let mut events = Vec::new();
-            assert_eq!(self.queue.drain(&mut events, max), events.len());
+            assert_eq!(self.queue.drain(&mut events, max, |event, _| event), events.len());
             let texts = events.iter().map(|event| match event {
                 Event::Output { child: id, stream, chunk } => {
                     let stream = if *stream == Stream::Stdout { '>' } else { '!' };

@@ -10,7 +10,8 @@ use crate::{ChildId, Command, Error, ErrorKind, Operation, Result, Size, SpawnOp
 /// A request to the worker thread.
 #[derive(Debug)]
 pub(super) enum Request {
-    Spawn(Box<Command>, SpawnOptions, ReplySender<ChildId>),
+    /// With the user value of the child.
+    Spawn(Box<Command>, SpawnOptions, u64, ReplySender<ChildId>),
     Kill(ChildId, Termination, ReplySender<()>),
     Restart(ChildId, Termination, ReplySender<()>),
     Resize(ChildId, Size, ReplySender<()>),

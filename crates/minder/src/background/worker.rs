@@ -114,7 +114,7 @@ impl Worker<'_> {
         drop(state);
         for request in requests {
             match request {
-                Request::Spawn(command, options, reply) => self.spawn(&command, options, reply),
+                Request::Spawn(command, options, user, reply) => self.spawn(&command, options, user, reply),
                 Request::Kill(id, how, reply) => {
                     reply.send(self.set.kill(id, how));
                 }
@@ -144,7 +144,7 @@ impl Worker<'_> {
         }
     }
 
-    fn spawn(&mut self, command: &Command, options: SpawnOptions, reply: ReplySender<ChildId>) {
+    fn spawn(&mut self, command: &Command, options: SpawnOptions, user: u64, reply: ReplySender<ChildId>) {
         // A caller that gave up wants no child. After a stop no thread would kill it.
         if !reply.is_wanted() || self.stopping.is_some() {
             return;
@@ -170,7 +170,7 @@ impl Worker<'_> {
             _ => matches!(command.group, Group::Terminal(_)),
         };
         // Before the reply, so that the caller's next call finds the child.
-        let queue = ChildQueue::new(pid, options.overflow, has_input);
+        let queue = ChildQueue::new(pid, user, options.overflow, has_input);
         self.shared.state.lock().queue.insert(id, queue);
         if !reply.send(Ok(id)) {
             // The caller gave up meanwhile and does not know the id. The host must not receive
