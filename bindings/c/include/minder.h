@@ -608,7 +608,10 @@ typedef int32_t minder_event_kind;
 /** Events that were taken from a set. Freed by minder_events_free(). */
 typedef struct minder_events minder_events;
 
-/** Names a child of a set. It is valid until the child is done. */
+/**
+ * Names a child of a set. It is valid until the child is done. No set of this process gives it out again
+ * before 2^31 other children were started.
+ */
 typedef uint64_t minder_child_id;
 
 /** An event. The library makes these structures, and later versions may add members at the end. */
@@ -635,6 +638,11 @@ typedef struct {
     uint32_t pid;
     /** The signal that stopped the child. */
     int32_t signal;
+    /**
+     * What minder_spawn_options or minder_set_set_user() gave to the child; NULL by default. Every kind has
+     * it. MINDER_EVENT_DONE is the last event of the child: the host may free its object then.
+     */
+    void *user;
 } minder_event;
 
 /** Creates an empty list of events. Never returns NULL. */
@@ -873,6 +881,11 @@ typedef struct {
      * if the start fails, or if another thread has taken the end of the child meanwhile.
      */
     uint32_t *pid;
+    /**
+     * A pointer of the host, such as to its object for this child: every event of the child has it, also
+     * after a restart. The library does not touch what it points to. Default: NULL.
+     */
+    void *user;
 } minder_spawn_options;
 
 /** Starts the thread of a set, and stores the set. The options may be NULL. */
@@ -930,6 +943,21 @@ minder_status minder_set_resize(const minder_set *set,
 
 /** Stores the pid of a child. Once the child is done, the pid may belong to another process. */
 minder_status minder_set_pid(const minder_set *set, minder_child_id child, uint32_t *pid);
+
+/**
+ * Stores the pointer that the host gave to a child: in its options, or by minder_set_set_user().
+ * MINDER_UNKNOWN once MINDER_EVENT_DONE of the child was taken.
+ */
+minder_status minder_set_user(const minder_set *set, minder_child_id child, void **user);
+
+/**
+ * Gives another pointer of the host to a child. Events that are taken later have it; those in a list keep
+ * the one before, so keep its object until they were looked at. MINDER_UNKNOWN once MINDER_EVENT_DONE of
+ * the child was taken.
+ */
+minder_status minder_set_set_user(const minder_set *set,
+                                  minder_child_id child,
+                                  void *user);
 
 /**
  * Returns a descriptor for the loop of the program: readable exactly while minder_set_take() would move an

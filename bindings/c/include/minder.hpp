@@ -351,6 +351,8 @@ struct event {
     const minder_event *raw;
 
     minder_child_id child() const noexcept { return raw->child; }
+    /** Returns the object that spawn_options::user or set::set_user() gave to the child. Its type is that one. */
+    template <typename T> T *user() const noexcept { return static_cast<T *>(raw->user); }
     minder_event_kind kind() const noexcept { return static_cast<minder_event_kind>(raw->kind); }
     minder_stream stream() const noexcept { return static_cast<minder_stream>(raw->stream); }
     /** Returns what the child wrote. */
@@ -374,6 +376,8 @@ struct spawn_options {
     /** Zero is the default of each. */
     duration restart_delay{0}, restart_max_delay{0}, restart_stable_after{0};
     std::uint32_t restart_max_count = 0;
+    /** The program's object for the child, for event::user(). It lives until MINDER_EVENT_DONE. */
+    void *user = nullptr;
 };
 
 /** Many children, and the thread that serves them: see minder_set. */
@@ -398,6 +402,7 @@ public:
         raw.restart_max_delay = options.restart_max_delay.count();
         raw.restart_stable_after = options.restart_stable_after.count();
         raw.restart_max_count = options.restart_max_count;
+        raw.user = options.user;
         minder_child_id child = 0;
         check(minder_set_spawn(get(), command.get(), &raw, &child));
         return child;
@@ -427,6 +432,15 @@ public:
         check(minder_set_pid(get(), child, &pid));
         return pid;
     }
+
+    /** Returns the object that spawn_options::user or set_user() gave to the child. Its type is that one. */
+    template <typename T> T *user(minder_child_id child) const {
+        void *user = nullptr;
+        check(minder_set_user(get(), child, &user));
+        return static_cast<T *>(user);
+    }
+    /** Gives another object to a child. Events that are taken later have it. */
+    void set_user(minder_child_id child, void *user) { check(minder_set_set_user(get(), child, user)); }
 
     /** Returns a descriptor for another loop: readable while take() would hand over an event. */
     minder_fd fd() const noexcept { return minder_set_fd(get()); }

@@ -1,6 +1,12 @@
-/* Runs a hundred children at once on one thread, and counts what they write. */
+/* Runs a hundred children at once on one thread, and counts what each writes in its own object. */
 #include <minder.h>
 #include <stdio.h>
+
+/* What the program knows of one child. */
+struct job {
+    size_t bytes;
+    int code;
+};
 
 static int fail(const char *what) {
     fprintf(stderr, "many_children: %s: %s\n", what, minder_last_error());
@@ -15,23 +21,29 @@ int main(void) {
     minder_command_arg(command, "text");
     minder_command_stdio(command, MINDER_STDIN, MINDER_NULL);
     minder_command_stdio(command, MINDER_STDOUT, MINDER_PIPE);
-    for (int i = 0; i < 100; i++)
-        if (minder_set_spawn(set, command, NULL, NULL) != MINDER_OK) return fail("spawn");
+    struct job jobs[100] = { { 0, 0 } };
+    minder_spawn_options options = MINDER_INIT(minder_spawn_options);
+    for (int i = 0; i < 100; i++) {
+        options.user = &jobs[i];
+        if (minder_set_spawn(set, command, &options, NULL) != MINDER_OK) return fail("spawn");
+    }
     minder_command_free(command);
 
-    size_t bytes = 0, done = 0, failed = 0;
     minder_events *events = minder_events_new();
     while (minder_set_children(set) > 0) {
         if (minder_set_wait(set, MINDER_FOREVER) != MINDER_OK) return fail("wait");
         minder_set_take(set, events, SIZE_MAX, NULL);
         const minder_event *event;
         while ((event = minder_events_next(events)) != NULL) {
-            if (event->kind == MINDER_EVENT_OUTPUT) bytes += event->len;
-            if (event->kind == MINDER_EVENT_DONE) {
-                done++;
-                failed += event->exit->code != 0;
-            }
+            struct job *job = event->user;
+            if (event->kind == MINDER_EVENT_OUTPUT) job->bytes += event->len;
+            if (event->kind == MINDER_EVENT_DONE) job->code = event->exit->code;
         }
+    }
+    size_t bytes = 0, done = 0, failed = 0;
+    for (; done < 100; done++) {
+        bytes += jobs[done].bytes;
+        failed += jobs[done].code != 0;
     }
     printf("%zu children, %zu failed, %zu bytes\n", done, failed, bytes);
 

@@ -9,7 +9,7 @@
 #![expect(unsafe_code, reason = "functions with C linkage")]
 
 use std::collections::VecDeque;
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_void};
 use std::sync::{Mutex, PoisonError};
 
 use minder::{Event, Stream};
@@ -19,7 +19,8 @@ use crate::command::minder_stream;
 use crate::exit::minder_exit;
 use crate::status::value;
 
-/// Names a child of a set. It is valid until the child is done.
+/// Names a child of a set. It is valid until the child is done. No set of this process gives it out again
+/// before 2^31 other children were started.
 pub type minder_child_id = u64;
 
 /// What happened.
@@ -74,6 +75,9 @@ pub struct minder_event {
     pub pid: u32,
     /// The signal that stopped the child.
     pub signal: i32,
+    /// What minder_spawn_options or minder_set_set_user() gave to the child; NULL by default. Every kind has
+    /// it. MINDER_EVENT_DONE is the last event of the child: the host may free its object then.
+    pub user: *mut c_void,
 }
 
 /// Events that were taken from a set. Freed by minder_events_free().
@@ -83,9 +87,10 @@ pub struct minder_events(());
 /// Events that were taken, and the one that the caller looks at.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
-    pub(crate) waiting: VecDeque<Event>,
+    /// With the user value of the child.
+    pub(crate) waiting: VecDeque<(Event, u64)>,
     /// Memory for the next events that are taken.
-    pub(crate) spare: Vec<Event>,
+    pub(crate) spare: Vec<(Event, u64)>,
     current: Option<Box<Current>>,
 }
 
@@ -128,7 +133,7 @@ pub unsafe extern "C" fn minder_events_next(events: *mut minder_events) -> *cons
         // The bytes of the last event make room before the next one is looked at.
         taken.current = None;
         let current = match taken.waiting.pop_front() {
-            Some(event) => taken.current.insert(Current::of(event)),
+            Some((event, user)) => taken.current.insert(Current::of(event, user)),
             None => return Ok(std::ptr::null()),
         };
         Ok(&raw const current.view)
@@ -141,6 +146,16 @@ pub unsafe extern "C" fn minder_events_count(events: *const minder_events) -> us
     value(0, || Ok(handle!(events).lock().unwrap_or_else(PoisonError::into_inner).waiting.len()))
 }
 
+/// Returns the number that the library keeps for a pointer of the host.
+pub(crate) fn number_of(user: *mut c_void) -> u64 {
+    user.expose_provenance() as u64
+}
+
+/// Returns the pointer of the host.
+pub(crate) fn pointer_of(user: u64) -> *mut c_void {
+    std::ptr::with_exposed_provenance_mut(user as usize)
+}
+
 fn stream_number(stream: Stream) -> i32 {
     match stream {
         Stream::Stdout => minder_stream::MINDER_STDOUT as i32,
@@ -149,7 +164,7 @@ fn stream_number(stream: Stream) -> i32 {
 }
 
 impl Current {
-    fn of(event: Event) -> Box<Self> {
+    fn of(event: Event, user: u64) -> Box<Self> {
         let view = minder_event {
             child: event.child().map_or(0, minder::ChildId::as_u64),
             kind: 0,
@@ -162,6 +177,7 @@ impl Current {
             restarts: 0,
             pid: 0,
             signal: 0,
+            user: pointer_of(user),
         };
         let mut current = Box::new(Self { event, exit: None, error: None, view });
         current.fill();

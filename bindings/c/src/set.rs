@@ -11,7 +11,7 @@
 //!     }
 #![expect(unsafe_code, reason = "functions with C linkage")]
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ use minder::{
 
 use crate::arg::{self, Growing, Opaque, handle, options, required, store, text};
 use crate::command::{minder_command, with_command};
-use crate::event::{minder_child_id, minder_events};
+use crate::event::{minder_child_id, minder_events, number_of, pointer_of};
 use crate::fork::Origin;
 use crate::guardian::minder_guardian;
 use crate::native::{self, minder_fd};
@@ -132,6 +132,9 @@ pub struct minder_spawn_options {
     /// Where minder_set_spawn() stores the pid, as minder_set_pid() returns it; NULL: nowhere. The pid is 0
     /// if the start fails, or if another thread has taken the end of the child meanwhile.
     pub pid: *mut u32,
+    /// A pointer of the host, such as to its object for this child: every event of the child has it, also
+    /// after a restart. The library does not touch what it points to. Default: NULL.
+    pub user: *mut c_void,
 }
 
 // SAFETY: it begins with its size, and zero is a value of every member.
@@ -309,9 +312,10 @@ pub unsafe extern "C" fn minder_set_spawn(
         let set = handle!(set).here()?;
         let options: minder_spawn_options = options!(options);
         let pid = options.pid;
+        let user = number_of(options.user);
         store!(pid, 0);
         let options = options.options()?;
-        let id = with_command(handle!(command), |command| Ok(set.spawn(command, options)?))?;
+        let id = with_command(handle!(command), |command| Ok(set.spawn_with_user(command, options, user)?))?;
         store!(child, id.as_u64());
         if !pid.is_null() {
             store!(pid, set.pid(id).unwrap_or(0));
@@ -423,6 +427,36 @@ pub unsafe extern "C" fn minder_set_pid(
     })
 }
 
+/// Stores the pointer that the host gave to a child: in its options, or by minder_set_set_user().
+/// MINDER_UNKNOWN once MINDER_EVENT_DONE of the child was taken.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn minder_set_user(
+    set: *const minder_set,
+    child: minder_child_id,
+    user: *mut *mut c_void,
+) -> minder_status {
+    call(|| {
+        let number = handle!(set).here()?.user(child_id(child))?;
+        store!(user, pointer_of(number));
+        Ok(minder_status::MINDER_OK)
+    })
+}
+
+/// Gives another pointer of the host to a child. Events that are taken later have it; those in a list keep
+/// the one before, so keep its object until they were looked at. MINDER_UNKNOWN once MINDER_EVENT_DONE of
+/// the child was taken.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn minder_set_set_user(
+    set: *const minder_set,
+    child: minder_child_id,
+    user: *mut c_void,
+) -> minder_status {
+    call(|| {
+        handle!(set).here()?.set_user(child_id(child), number_of(user))?;
+        Ok(minder_status::MINDER_OK)
+    })
+}
+
 /// Returns a descriptor for the loop of the program: readable exactly while minder_set_take() would move an
 /// event. Watch it level-triggered, do not read from it, and do not close it.
 #[unsafe(no_mangle)]
@@ -456,7 +490,7 @@ pub unsafe extern "C" fn minder_set_take(
         let set = handle!(set).here()?;
         let mut taken = handle!(events).lock().unwrap_or_else(PoisonError::into_inner);
         let mut moved = std::mem::take(&mut taken.spare);
-        set.drain_events(&mut moved, max_bytes);
+        set.drain_events_with_user(&mut moved, max_bytes);
         store!(count, moved.len());
         taken.waiting.extend(moved.drain(..));
         taken.spare = moved;

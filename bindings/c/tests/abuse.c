@@ -61,6 +61,8 @@ static void null_set(void) {
     CHECK_STATUS(minder_set_resume(NULL, 0), MINDER_INVALID);
     CHECK_STATUS(minder_set_resize(NULL, 0, 1, 1), MINDER_INVALID);
     CHECK_STATUS(minder_set_pid(NULL, 0, NULL), MINDER_INVALID);
+    CHECK_STATUS(minder_set_user(NULL, 0, NULL), MINDER_INVALID);
+    CHECK_STATUS(minder_set_set_user(NULL, 0, NULL), MINDER_INVALID);
     CHECK(minder_set_fd(NULL) == MINDER_NO_FD);
     CHECK_STATUS(minder_set_wait(NULL, 0), MINDER_INVALID);
     CHECK_STATUS(minder_set_take(NULL, NULL, 0, NULL), MINDER_INVALID);

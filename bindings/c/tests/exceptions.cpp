@@ -247,6 +247,36 @@ static void exception_in_a_handler_loses_no_event() {
     CHECK(done == 10 && thrown == 10);
 }
 
+static void object_of_a_child_comes_with_its_events() {
+    struct object {
+        std::string text;
+        bool is_done = false;
+    };
+    object first, second;
+    minder::set set;
+    minder::spawn_options options;
+    options.user = &first;
+    minder::command echo("echo", {"text"});
+    const auto child = set.spawn(echo.stdio(MINDER_STDOUT, MINDER_PIPE), options);
+    CHECK(set.user<object>(child) == &first);
+    set.set_user(child, &second);
+    const auto plain = set.spawn(minder::command("true"));
+    set.wait_all([&](const minder::event &event) {
+        auto *object = event.user<struct object>();
+        CHECK((object == nullptr) == (event.child() == plain));
+        if (object == nullptr) return;
+        object->text += event.bytes();
+        object->is_done |= event.kind() == MINDER_EVENT_DONE;
+    });
+    CHECK(second.text == "text\n" && second.is_done && first.text.empty());
+    try {
+        set.user<object>(child);
+        CHECK(false);
+    } catch (const minder::error &error) {
+        CHECK(error.status() == MINDER_UNKNOWN);
+    }
+}
+
 static void poller_calls_its_handler() {
     minder::poller poller;
     poller.add_timer(7, 1ms);
@@ -367,6 +397,7 @@ int main() {
     errors_have_a_status_and_a_text();
     handles_move();
     exception_in_a_handler_loses_no_event();
+    object_of_a_child_comes_with_its_events();
     poller_calls_its_handler();
     framer_hands_over_messages();
     framer_continues_after_malformed_frames();

@@ -339,6 +339,76 @@ static void set_writes_times_out_and_restarts(void) {
     minder_command_free(command);
 }
 
+/* What the host knows of one child. */
+struct object {
+    int runs, events, done;
+};
+
+/* Every event has the pointer of its child, after restarts, too. */
+static void set_keeps_a_pointer_for_each_child(void) {
+    minder_set *set = new_set(2000000);
+    minder_command *command = shell("echo x; exit 3");
+    OK(minder_command_stdio(command, MINDER_STDOUT, MINDER_PIPE));
+    struct object objects[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+    minder_spawn_options options = MINDER_INIT(minder_spawn_options);
+    options.restart = MINDER_RESTART_ON_FAILURE;
+    options.restart_delay = MINDER_MILLISECOND;
+    options.restart_max_count = 2;
+    minder_child_id children[3];
+    for (int i = 0; i < 2; i++) {
+        options.user = &objects[i];
+        OK(minder_set_spawn(set, command, &options, &children[i]));
+        void *user = NULL;
+        OK(minder_set_user(set, children[i], &user));
+        CHECK(user == &objects[i]);
+    }
+    options.user = NULL;
+    OK(minder_set_spawn(set, command, &options, &children[2]));
+    minder_events *events = minder_events_new();
+    while (minder_set_children(set) > 0) {
+        OK(minder_set_wait(set, 60 * MINDER_SECOND));
+        OK(minder_set_take(set, events, SIZE_MAX, NULL));
+        const minder_event *event;
+        while ((event = minder_events_next(events)) != NULL) {
+            struct object *object = event->user;
+            CHECK((object == NULL) == (event->child == children[2]));
+            if (object == NULL) continue;
+            CHECK(event->child == children[object - objects] && object->done == 0);
+            object->events++;
+            object->runs += event->kind == MINDER_EVENT_EXITED;
+            object->done += event->kind == MINDER_EVENT_DONE;
+        }
+    }
+    for (int i = 0; i < 2; i++) CHECK(objects[i].runs == 3 && objects[i].done == 1 && objects[i].events > 8);
+    void *user = NULL;
+    CHECK_STATUS(minder_set_user(set, children[0], &user), MINDER_UNKNOWN);
+    CHECK_STATUS(minder_set_set_user(set, children[0], NULL), MINDER_UNKNOWN);
+    minder_command_free(command);
+
+    /* Another pointer is in the events that are taken later. A structure of an older header has no pointer. */
+    command = minder_command_new("true");
+    options = (minder_spawn_options)MINDER_INIT(minder_spawn_options);
+    options.size = offsetof(minder_spawn_options, user);
+    options.user = &objects[0];
+    minder_child_id child = 0;
+    OK(minder_set_spawn(set, command, &options, &child));
+    OK(minder_set_user(set, child, &user));
+    CHECK(user == NULL);
+    OK(minder_set_set_user(set, child, &objects[1]));
+    OK(minder_set_user(set, child, &user));
+    CHECK(user == &objects[1]);
+    while (minder_set_children(set) > 0) {
+        OK(minder_set_wait(set, 60 * MINDER_SECOND));
+        OK(minder_set_take(set, events, SIZE_MAX, NULL));
+        const minder_event *event;
+        while ((event = minder_events_next(events)) != NULL) CHECK(event->user == &objects[1]);
+    }
+    minder_events_free(events);
+    OK(minder_set_stop(set, 0));
+    minder_set_free(set);
+    minder_command_free(command);
+}
+
 /* Children of a host that is killed by SIGKILL end. `cargo xtask c` sets MINDER_GUARDIAN. */
 static void guardian_ends_children(void) {
     int ends[2];
@@ -565,6 +635,7 @@ int main(void) {
     set_keeps_its_limits();
     set_limits_children();
     set_writes_times_out_and_restarts();
+    set_keeps_a_pointer_for_each_child();
     guardian_ends_children();
     guardian_ends_forked_processes();
     framer_finds_messages();
