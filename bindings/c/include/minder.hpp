@@ -682,8 +682,8 @@ using execute_summary = minder_execute_summary;
  * is not called again.
  *
  * The outcome has a copy of what a processor returns by reference. An exception of a processor is an outcome. An
- * exception of the finisher starts no further object, and leaves DoForAllObjects() when the running ones have
- * ended. No exception passes through the library.
+ * exception of the finisher starts no further object, and leaves DoForAllObjects() or DoSerial() when the
+ * running ones have ended. No exception passes through the library.
  */
 class ConcurrentExecution {
 public:
@@ -691,10 +691,10 @@ public:
     explicit ConcurrentExecution(unsigned degree = 0) : options_(MINDER_INIT(minder_execute_options)) {
         options_.degree = degree;
     }
-    /** Creates an execution on the caller's thread: the same call processes one object after the other. */
+    /** Creates an execution whose DoForAllObjects() is DoSerial(). */
     static ConcurrentExecution serial() {
         ConcurrentExecution execution(1);
-        execution.options_.serial = 1;
+        execution.options_ = execution.serial_options();
         return execution;
     }
     /** Sets the order in which objects start. `costs` has a number for each object of the next calls. */
@@ -722,32 +722,28 @@ public:
     template <typename Object, typename Processor, typename Finisher>
     execute_summary DoForAllObjects(std::size_t count, Object *objects, Processor &&processor,
                                     Finisher &&finisher) const {
-        using result = std::decay_t<std::invoke_result_t<Processor &, Object &>>;
-        one_run<Object, result, std::remove_reference_t<Processor>, std::remove_reference_t<Finisher>> run{
-            processor, finisher, {}, nullptr};
-        run.slots.resize(count);
-        std::vector<void *> pointers(count);
-        for (std::size_t i = 0; i < count; i++) {
-            run.slots[i].object = &objects[i];
-            pointers[i] = &run.slots[i];
-        }
-        auto options = options_;
-        if (!costs_.empty() && costs_.size() != count) {
-            throw std::invalid_argument("ConcurrentExecution: there are not as many costs as objects");
-        }
-        options.costs = costs_.empty() ? nullptr : costs_.data();
-        auto summary = MINDER_INIT(minder_execute_summary);
-        const auto status =
-            minder_execute(&options, pointers.data(), count, run.process, run.finish, &run, &summary);
-        if (run.thrown) std::rethrow_exception(run.thrown);
-        check(status);
-        return summary;
+        return run(options_, count, objects, processor, finisher);
     }
-    /** Processes and finishes all objects of a container that has data() and size(). */
+    /** Processes and finishes all objects of a container, such as a vector, a list or an array. */
     template <typename Container, typename Processor, typename Finisher>
     execute_summary DoForAllObjects(Container &objects, Processor &&processor, Finisher &&finisher) const {
-        return DoForAllObjects(std::size(objects), std::data(objects), std::forward<Processor>(processor),
-                               std::forward<Finisher>(finisher));
+        return run(options_, std::size(objects), std::begin(objects), processor, finisher);
+    }
+
+    /**
+     * Processes and finishes `count` objects one after the other, on the caller's thread: the same call in its
+     * serial form. Order, attempts, outcomes and exceptions are those of DoForAllObjects(). By default the order is
+     * that of the array.
+     */
+    template <typename Object, typename Processor, typename Finisher>
+    execute_summary DoSerial(std::size_t count, Object *objects, Processor &&processor,
+                             Finisher &&finisher) const {
+        return run(serial_options(), count, objects, processor, finisher);
+    }
+    /** Processes and finishes all objects of a container one after the other, on the caller's thread. */
+    template <typename Container, typename Processor, typename Finisher>
+    execute_summary DoSerial(Container &objects, Processor &&processor, Finisher &&finisher) const {
+        return run(serial_options(), std::size(objects), std::begin(objects), processor, finisher);
     }
 
 private:
@@ -800,6 +796,48 @@ private:
             }
         }
     };
+
+    minder_execute_options serial_options() const {
+        auto options = options_;
+        options.serial = 1;
+        return options;
+    }
+
+    template <typename Iterator, typename Processor, typename Finisher>
+    execute_summary run(minder_execute_options options, std::size_t count, Iterator object,
+                        Processor &processor, Finisher &finisher) const {
+        static_assert(std::is_lvalue_reference_v<decltype(*object)>,
+                      "ConcurrentExecution: the container has no objects in memory (std::vector<bool>)");
+        using Object = std::remove_reference_t<decltype(*object)>;
+        constexpr bool can_process = std::is_invocable_v<Processor &, Object &>;
+        static_assert(can_process, "ConcurrentExecution: the processor cannot be called with `Object &`");
+        auto summary = MINDER_INIT(minder_execute_summary);
+        if constexpr (can_process) {
+            using Result = std::decay_t<std::invoke_result_t<Processor &, Object &>>;
+            constexpr bool can_finish = std::is_invocable_v<Finisher &, Object &, outcome<Result>>;
+            static_assert(can_finish, "ConcurrentExecution: the finisher cannot be called with `Object &` and "
+                                      "`minder::outcome<R>`, where R is what the processor returns");
+            if constexpr (can_finish) {
+                if (!costs_.empty() && costs_.size() != count) {
+                    throw std::invalid_argument("ConcurrentExecution: there are not as many costs as objects");
+                }
+                options.costs = costs_.empty() ? nullptr : costs_.data();
+                one_run<Object, Result, Processor, Finisher> run{processor, finisher, {}, nullptr};
+                run.slots.resize(count);
+                std::vector<void *> pointers;
+                pointers.reserve(count);
+                for (auto &slot : run.slots) {
+                    slot.object = std::addressof(*object++);
+                    pointers.push_back(&slot);
+                }
+                const auto status =
+                    minder_execute(&options, pointers.data(), count, run.process, run.finish, &run, &summary);
+                if (run.thrown) std::rethrow_exception(run.thrown);
+                check(status);
+            }
+        }
+        return summary;
+    }
 
     minder_execute_options options_;
     std::vector<std::uint64_t> costs_;

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <list>
 #include <minder.hpp>
 #include <numeric>
 #include <thread>
@@ -166,6 +167,76 @@ static void processor_that_throws_is_called_again() {
             });
         CHECK(summary.succeeded == 4 && summary.failed == 1 && finished.size() == 5);
         CHECK(calls[0] == 1 && calls[3] == 4 && calls[4] == 4);
+    }
+}
+
+static void serial_form_finishes_each_object_before_the_next() {
+    const minder::ConcurrentExecution execution(4);
+    std::list<std::string> objects{"one", "two", "three"}; // a container without data()
+    const auto caller = std::this_thread::get_id();
+    std::vector<std::string> calls;
+    const auto summary = execution.DoSerial(
+        objects,
+        [&](std::string &object) {
+            CHECK(std::this_thread::get_id() == caller);
+            calls.push_back("process " + object);
+            if (object == "two") throw std::runtime_error(object);
+            return object.size();
+        },
+        [&](std::string &object, minder::outcome<std::size_t> size) {
+            CHECK(std::this_thread::get_id() == caller && bool(size) == (object != "two"));
+            calls.push_back("finish " + object);
+        });
+    CHECK((calls == std::vector<std::string>{"process one", "finish one", "process two", "finish two",
+                                             "process three", "finish three"}));
+    CHECK(summary.threads == 0 && summary.succeeded == 2 && summary.failed == 1);
+
+    // An exception of the finisher ends the run before the next object.
+    int array[] = {1, 2, 3}, processed = 0;
+    try {
+        execution.DoSerial(
+            3, array, [&](int &) { processed++; },
+            [&](int &object, minder::outcome<void>) {
+                if (object == 2) throw std::logic_error("enough");
+            });
+        CHECK(false);
+    } catch (const std::logic_error &) {
+        CHECK(processed == 2);
+    }
+
+    // The concurrent form of the same execution is not affected.
+    const auto concurrent = execution.DoForAllObjects(
+        objects, [](std::string &) {}, [](std::string &, minder::outcome<void>) {});
+    CHECK(concurrent.threads > 0 && concurrent.succeeded == 3);
+}
+
+static void objects_results_and_functions_may_be_move_only() {
+    const minder::ConcurrentExecution execution(2);
+    std::vector<std::unique_ptr<int>> objects;
+    for (int i = 0; i < 20; i++) objects.push_back(std::make_unique<int>(i));
+    int sum = 0;
+    const auto process = [unit = std::make_unique<int>(1)](std::unique_ptr<int> &object) {
+        return std::make_unique<int>(*object + *unit);
+    };
+    auto finish = [&, unit = std::make_unique<int>(1)](auto &, minder::outcome<std::unique_ptr<int>> result) {
+        sum += *std::move(result.value()) - *unit;
+    };
+    execution.DoForAllObjects(objects, process, finish);
+    execution.DoSerial(objects, process, std::move(finish));
+    CHECK(sum == 2 * 190);
+}
+
+static void empty_containers_call_nothing() {
+    const minder::ConcurrentExecution execution(2);
+    std::vector<int> none;
+    const std::list<int> constant;
+    const auto process = [](const int &) { CHECK(false); };
+    const auto finish = [](const int &, minder::outcome<void>) { CHECK(false); };
+    for (const auto &summary :
+         {execution.DoForAllObjects(none, process, finish), execution.DoSerial(none, process, finish),
+          execution.DoForAllObjects(constant, process, finish), execution.DoSerial(constant, process, finish),
+          execution.DoSerial(0, none.data(), process, finish)}) {
+        CHECK(summary.succeeded == 0 && summary.failed == 0 && summary.not_run == 0 && summary.threads == 0);
     }
 }
 
@@ -393,6 +464,9 @@ int main() {
     costs_set_the_order();
     seed_sets_the_order();
     processor_that_throws_is_called_again();
+    serial_form_finishes_each_object_before_the_next();
+    objects_results_and_functions_may_be_move_only();
+    empty_containers_call_nothing();
     timeout_of_zero_ends_a_child_at_once();
     errors_have_a_status_and_a_text();
     handles_move();

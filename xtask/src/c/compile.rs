@@ -2,6 +2,7 @@
 
 use super::{LeftOut, header};
 use crate::{install, run, tree};
+use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -30,6 +31,9 @@ const COMPILERS: [Compiler; 5] = [
         for_windows: true,
     },
 ];
+
+/// Calls that do not compile, one in each case.
+const REJECTED: &str = "tests/rejected/executor.cpp";
 
 /// Headers that Windows lacks.
 const POSIX_HEADERS: [&str; 3] = ["<poll.h>", "<unistd.h>", "<pthread.h>"];
@@ -73,7 +77,7 @@ pub(super) fn compiler(name: &str, version: &str) -> Command {
 }
 
 /// Compiles everything by each compiler, without code. Returns the compilers that are missing.
-pub(super) fn everything() -> anyhow::Result<LeftOut> {
+pub(super) fn everything() -> Result<LeftOut> {
     let mut left_out = LeftOut::new();
     let files: Vec<PathBuf> = ["samples", "tests"].iter().flat_map(|directory| sources(directory)).collect();
     for one in &COMPILERS {
@@ -85,6 +89,32 @@ pub(super) fn everything() -> anyhow::Result<LeftOut> {
         for version in one.versions {
             run::run(compiler(one.program.name, version).arg("-fsyntax-only").args(&files))?;
         }
+        if one.extension == "cpp" {
+            rejected(one)?;
+        }
     }
     Ok(left_out)
+}
+
+/// A wrong call is one error with the text that its case names, instead of errors inside the header.
+fn rejected(compiler: &Compiler) -> Result<()> {
+    let path = Path::new(header::PACKAGE).join(REJECTED);
+    let text = std::fs::read_to_string(tree::root().join(&path))
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let cases = text.lines().filter_map(|line| line.split_once("CASE == ")?.1.split_once(" // "));
+    let mut count = 0;
+    for (case, expected) in cases {
+        let mut cmd = self::compiler(compiler.program.name, compiler.versions[0]);
+        let output = cmd.arg(format!("-DCASE={case}")).arg("-fsyntax-only").arg(&path).output()?;
+        let messages = String::from_utf8_lossy(&output.stderr);
+        let errors: Vec<&str> = messages.lines().filter(|line| line.contains(" error: ")).collect();
+        ensure!(
+            !output.status.success() && errors.len() == 1 && errors[0].contains(expected),
+            "{} case {case}: expected one error with `{expected}`, got\n{messages}",
+            path.display()
+        );
+        count += 1;
+    }
+    ensure!(count > 0, "{} has no case", path.display());
+    Ok(())
 }
