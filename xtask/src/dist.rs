@@ -16,6 +16,11 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     if !args.is_empty() {
         bail!("dist takes no arguments; cure: cargo xtask help");
     }
+    if cfg!(target_os = "linux")
+        && let Err(missing) = install::present(&[OBJCOPY])
+    {
+        bail!("cannot split off the debugging information: {missing}");
+    }
     run::run(run::cargo().args([
         "build",
         "--profile",
@@ -27,9 +32,6 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     ]))?;
     let dir = tree::target_dir().join(PROFILE);
     if cfg!(target_os = "linux") {
-        if let Err(missing) = install::programs(&[OBJCOPY]) {
-            bail!("cannot split off the debugging information: {missing}");
-        }
         split(&dir.join("minder"), &dir.join("minder.debug"))?;
     }
     let name = format!("minder{}", std::env::consts::EXE_SUFFIX);

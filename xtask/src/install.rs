@@ -14,6 +14,22 @@ pub(crate) struct Program {
     pub(crate) package: &'static str,
 }
 
+/// Checks that the programs are in PATH, and installs nothing: for a chore that makes files for the user.
+pub(crate) fn present(wanted: &[Program]) -> Result<(), Missing> {
+    let absent: Vec<&Program> = wanted.iter().filter(|p| run::find(p.name).is_none()).collect();
+    if absent.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = absent.iter().map(|p| p.name).collect();
+    let mut packages: Vec<&str> = absent.iter().map(|p| p.package).collect();
+    packages.dedup();
+    Err(format!(
+        "{} missing; cure: install it, on Debian by sudo apt-get install {}",
+        names.join(" "),
+        packages.join(" ")
+    ))
+}
+
 /// Installs the packages of the programs that are not in PATH.
 ///
 /// The error names every program that is still absent.
@@ -170,4 +186,21 @@ fn apt_get(admin: Admin) -> Command {
     // The other side of the steps may be installing a thousand megabytes.
     cmd.args(["-o", "DPkg::Lock::Timeout=600"]);
     cmd
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn present_names_what_is_missing_and_its_package() {
+        const CARGO: Program = Program { name: "cargo", package: "cargo" };
+        const ABSENT: [&str; 2] = ["no-such-program", "nor-this-one"];
+        let missing = ABSENT.map(|name| Program { name, package: "tools" });
+        assert_eq!(present(&[CARGO]), Ok(()));
+        assert_eq!(
+            present(&[missing[0], CARGO, missing[1]]).unwrap_err(),
+            "no-such-program nor-this-one missing; cure: install it, on Debian by sudo apt-get install tools"
+        );
+    }
 }

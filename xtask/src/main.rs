@@ -51,7 +51,8 @@ cargo xtask COMMAND
   c
       Checks the C and C++ interface: header, symbols, samples, sanitizers, valgrind, installation.
   dist-c [--prefix DIR]
-      Installs the library for C and C++ below DIR (/usr/local), or below $DESTDIR/DIR.
+      Installs the library for C and C++ below DIR (/usr/local), or below $DESTDIR/DIR. With doxygen, the
+      reference as HTML, too.
   c-header [--bless]
       Compares bindings/c/include/minder.h with the sources of the C interface. --bless: writes it.
   gem [--no-trial]

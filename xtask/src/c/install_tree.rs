@@ -1,7 +1,8 @@
 //! `cargo xtask dist-c`: installs the library for programs of C and C++, as `make install` does.
 //!
-//! The files go below the prefix. With `DESTDIR`, as packagers set it, they go below that directory, and
-//! contain no trace of it: the files of pkg-config and CMake find the library by their own place.
+//! It installs no package of the system. The files go below the prefix. With `DESTDIR`, as packagers set it,
+//! they go below that directory, and contain no trace of it: the files of pkg-config and CMake find the
+//! library by their own place.
 
 use super::header::PACKAGE;
 use super::library::{Library, Profile, SONAME};
@@ -16,7 +17,6 @@ const PREFIX: &str = "/usr/local";
 pub(super) const GUARDIAN_PLACE: &str = "libexec/minder/minder-guardian";
 /// What a program that links the archive needs besides: `rustc --print native-static-libs`.
 const STATIC_LIBS: [&str; 7] = ["gcc_s", "util", "rt", "pthread", "m", "dl", "c"];
-const STRIP: install::Program = install::Program { name: "strip", package: "binutils" };
 const DOXYGEN: install::Program = install::Program { name: "doxygen", package: "doxygen" };
 
 /// Where files go.
@@ -121,9 +121,6 @@ pub(crate) fn install(library: &Library, layout: &Layout) -> Result<()> {
     let archive = layout.copy(&library.archive, "lib/libminder.a")?;
     let guardian = layout.copy(&library.guardian, Path::new(GUARDIAN_PLACE))?;
     if library.profile == Profile::Dist {
-        if let Err(missing) = install::programs(&[STRIP]) {
-            bail!("cannot strip the library: {missing}");
-        }
         run::run(run::command("strip").arg("--strip-unneeded").arg(shared))?;
         run::run(run::command("strip").arg(guardian))?;
         run::run(run::command("strip").arg("--strip-debug").arg(archive))?;
@@ -148,7 +145,7 @@ pub(crate) fn install(library: &Library, layout: &Layout) -> Result<()> {
 
 /// Writes the reference in HTML.
 fn reference(layout: &Layout) -> Result<Result<(), install::Missing>> {
-    if let Err(missing) = install::programs(&[DOXYGEN]) {
+    if let Err(missing) = install::present(&[DOXYGEN]) {
         return Ok(Err(missing));
     }
     let html = layout.place("share/doc/minder/html/index.html")?;

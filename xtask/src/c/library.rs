@@ -12,9 +12,10 @@ pub(crate) const GUARDIAN: &str = "minder-guardian";
 /// The name that programs record.
 pub(crate) const SONAME: &str = "libminder.so.0";
 const PREFIX: &str = "minder_";
-const BINUTILS: [install::Program; 2] = [
+const BINUTILS: [install::Program; 3] = [
     install::Program { name: "nm", package: "binutils" },
     install::Program { name: "readelf", package: "binutils" },
+    install::Program { name: "strip", package: "binutils" },
 ];
 
 /// How the library is built.
@@ -38,6 +39,9 @@ pub(crate) struct Library {
 impl Library {
     /// Builds the shared library and the archive.
     pub(crate) fn build(profile: Profile) -> Result<Self> {
+        if let Err(missing) = install::present(&BINUTILS) {
+            bail!("cannot check and strip the library: {missing}");
+        }
         let mut cmd = run::cargo();
         let directory = match profile {
             Profile::Dev => {
@@ -63,9 +67,6 @@ impl Library {
 
     /// Returns the functions that the shared library exports, and checks that they are ours.
     pub(crate) fn exported(&self) -> Result<Vec<String>> {
-        if let Err(missing) = install::programs(&BINUTILS) {
-            bail!("cannot list the symbols of the library: {missing}");
-        }
         let listed = run::read(run::command("nm").args(["-D", "--defined-only"]).arg(&self.shared))?;
         let names: Vec<String> =
             listed.lines().filter_map(|line| line.split_whitespace().last()).map(String::from).collect();
