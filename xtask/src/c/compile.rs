@@ -20,14 +20,14 @@ struct Compiler {
 }
 
 const COMPILERS: [Compiler; 5] = [
-    Compiler::here("gcc", "gcc", "c", &["-std=c11", "-std=c17"]),
-    Compiler::here("clang", "clang", "c", &["-std=c11", "-std=c17"]),
+    Compiler::here("gcc", "gcc", "c", &["-std=c99", "-std=c11", "-std=c17"]),
+    Compiler::here("clang", "clang", "c", &["-std=c99", "-std=c11", "-std=c17"]),
     Compiler::here("g++", "g++", "cpp", &["-std=c++17", "-std=c++20"]),
     Compiler::here("clang++", "clang", "cpp", &["-std=c++17", "-std=c++20"]),
     Compiler {
         program: install::Program { name: "x86_64-w64-mingw32-gcc", package: "gcc-mingw-w64-x86-64-win32" },
         extension: "c",
-        versions: &["-std=c11", "-std=c17"],
+        versions: &["-std=c99", "-std=c11", "-std=c17"],
         for_windows: true,
     },
 ];
