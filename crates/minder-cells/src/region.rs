@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::space::{CELL_BYTES, Cell};
 use crate::symbols::Symbols;
 use crate::view::View;
-use crate::word::{Kind, Word};
+use crate::word::{Kind, Word, cells_of};
 
 /// The regions whose memory a pool keeps.
 const KEPT_REGIONS: usize = 16;
@@ -191,6 +191,38 @@ impl Region {
     /// Returns the message.
     pub fn view(&self) -> View<'_> {
         View::new(&self.memory.run.cells[..self.memory.run.used], self.word)
+    }
+
+    /// Returns the value that had this number in [`View::to_bits`]; `None` for a number that no value has.
+    ///
+    /// ```
+    /// use minder_cells::RegionPool;
+    ///
+    /// let region = RegionPool::new().parse_json(br#"{"items": ["push", "pop"]}"#)?;
+    /// let bits = region.view().get("items").map(|items| items.to_bits());
+    /// // The number can be passed through code in another language.
+    /// let items = bits.and_then(|bits| region.view_of_bits(bits)).expect("it is a number of this region");
+    /// assert_eq!(items.to_json(), r#"["push","pop"]"#);
+    /// assert!(region.view_of_bits(u64::MAX).is_none());
+    /// # Ok::<(), minder_cells::JsonError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// The number of another region may name any value of this one, or a view of which `get` and `to_json`
+    /// panic.
+    pub fn view_of_bits(&self, bits: u64) -> Option<View<'_>> {
+        let word = Word(bits);
+        let cells = &self.memory.run.cells[..self.memory.run.used];
+        let is_value = match word.kind() {
+            Kind::Integer => true,
+            Kind::Constant => bits <= Word::TRUE.0,
+            kind => {
+                let index = usize::try_from(word.place()).ok();
+                let rest = index.and_then(|index| cells.get(index..)).unwrap_or_default();
+                rest.first().is_some_and(|first| cells_of(kind, first[0]) <= rest.len())
+            }
+        };
+        is_value.then(|| self.view().with(word))
     }
 
     /// Returns the bytes of its cells.

@@ -78,6 +78,12 @@ impl<'a> View<'a> {
         self.cells[self.word.index() as usize]
     }
 
+    /// Returns the number of the value among those of its region or heap, for code in another language:
+    /// see [`Region::view_of_bits`](crate::Region::view_of_bits).
+    pub fn to_bits(self) -> u64 {
+        self.word.0
+    }
+
     /// Returns what the value is.
     pub fn data(self) -> Data<'a> {
         match self.word.kind() {
@@ -252,6 +258,10 @@ impl<'a> Iterator for Entries<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.cells.next().map(|cell| self.entry(*cell))
+    }
+
+    fn nth(&mut self, index: usize) -> Option<Self::Item> {
+        self.cells.nth(index).map(|cell| self.entry(*cell))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

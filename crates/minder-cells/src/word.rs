@@ -96,6 +96,12 @@ impl Word {
         (self.0 >> TAG_BITS) as u32
     }
 
+    /// Returns what is above the tag: the index, of a word that was made here.
+    #[inline]
+    pub(crate) const fn place(self) -> u64 {
+        self.0 >> TAG_BITS
+    }
+
     /// Returns the word of the same kind whose index is greater by `by`.
     #[inline]
     pub(crate) const fn step(self, by: i64) -> Self {

@@ -151,3 +151,24 @@ fn a_cyclic_value_is_not_copied() {
     from.collect().expect("collect");
     assert_eq!(from.stats().allocated_cells, 0);
 }
+
+#[test]
+fn numbers_of_values_lead_back_to_them_and_others_to_none() {
+    let message = r#"{"a":[1,-2.5,"text",null,true,18446744073709551615],"b":{"c":[]}}"#;
+    let region = RegionPool::new().parse_json(message.as_bytes()).expect("it is JSON");
+    let mut views = vec![region.view()];
+    while let Some(view) = views.pop() {
+        let same = region.view_of_bits(view.to_bits()).expect("a value of the region");
+        assert_eq!(same.to_json(), view.to_json());
+        views.extend(view.elements());
+        views.extend(view.entries().flat_map(|(key, value)| [key, value]));
+    }
+    let cells = (region.bytes() / 16) as u64;
+    // An index behind the cells, for each kind that has one, and a constant that does not exist.
+    for bits in (1..7).map(|tag| cells << 3 | tag).chain([4 << 3 | 7, u64::MAX]) {
+        assert!(region.view_of_bits(bits).is_none(), "{bits:#x}");
+    }
+    let (key, value) = region.view().entries().nth(1).expect("a second entry");
+    assert_eq!((key.as_str(), value.to_json().as_str()), (Some("b"), r#"{"c":[]}"#));
+    assert!(region.view().entries().nth(2).is_none());
+}
