@@ -57,7 +57,7 @@ pub(crate) fn build_for_tests() -> Result<()> {
 /// The tests call every function.
 fn check_coverage(functions: &[String]) -> Result<()> {
     let mut text = String::new();
-    for name in ["abuse.c", "features.c"] {
+    for name in ["abuse.c", "features.c", "cells.c"] {
         let path = tree::root().join(header::PACKAGE).join("tests").join(name);
         text += &std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     }

@@ -54,7 +54,8 @@ cargo xtask COMMAND
       Installs the library for C and C++ below DIR (/usr/local), or below $DESTDIR/DIR. With doxygen, the
       reference as HTML, too.
   c-header [--bless]
-      Compares bindings/c/include/minder.h with the sources of the C interface. --bless: writes it.
+      Compares minder.h and minder_cells.h in bindings/c/include with the sources of the C interface.
+      --bless: writes them.
   gem [--no-trial]
       Builds the gem for Ruby in target/ruby, with the Rust sources, and tries it in an empty directory.
   emacs [--no-trial | --suites [--rounds N]]

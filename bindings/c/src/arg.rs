@@ -133,6 +133,28 @@ pub(crate) unsafe fn store_value<T>(pointer: *mut T, value: T) {
     }
 }
 
+/// Copies bytes into a buffer of the caller. Fails with `MINDER_LIMIT` if it has less room.
+///
+/// # Safety
+/// `buffer` is NULL, or points to `capacity` writable bytes that are not those of `bytes`.
+pub(crate) unsafe fn copy_out(
+    bytes: &[u8],
+    buffer: *mut u8,
+    capacity: usize,
+    name: &str,
+) -> Result<(), Failure> {
+    if bytes.len() > capacity {
+        let text = format!("the {name} takes {} bytes, and there is room for {capacity}", bytes.len());
+        return Err(Failure::new(crate::minder_status::MINDER_LIMIT, text));
+    }
+    if buffer.is_null() {
+        return Err(null("buffer"));
+    }
+    // SAFETY: the caller's buffer has at least as many bytes, and is not ours.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer, bytes.len()) };
+    Ok(())
+}
+
 /// A structure of the header that grows in later versions. All its bits may be zero, and its first
 /// member is its size, a `uint32_t`.
 ///

@@ -249,13 +249,8 @@ pub unsafe extern "C" fn minder_frame_encode(
         let mut encoded = Vec::new();
         format_of(format)?.encode(bytes!(message, len), &mut encoded)?;
         store!(needed, encoded.len());
-        if encoded.len() > capacity {
-            let text = format!("the message takes {} bytes, and there is room for {capacity}", encoded.len());
-            return Err(Failure::new(minder_status::MINDER_LIMIT, text));
-        }
-        required!(buffer);
-        // SAFETY: the caller's buffer has `capacity` bytes, at least as many; it is not ours.
-        unsafe { std::ptr::copy_nonoverlapping(encoded.as_ptr(), buffer, encoded.len()) };
+        // SAFETY: the caller's buffer has `capacity` bytes; it is not ours.
+        unsafe { arg::copy_out(&encoded, buffer, capacity, "message") }?;
         Ok(minder_status::MINDER_OK)
     })
 }

@@ -56,8 +56,9 @@ mod set;
 mod poller;
 mod executor;
 mod framer;
+mod cells;
 
 pub use crate::{
-    child::*, command::*, event::*, executor::*, exit::*, framer::*, guardian::*, native::minder_fd,
-    output::*, poller::*, set::*, status::*, termination::*, version::*,
+    cells::*, child::*, command::*, event::*, executor::*, exit::*, framer::*, guardian::*,
+    native::minder_fd, output::*, poller::*, set::*, status::*, termination::*, version::*,
 };

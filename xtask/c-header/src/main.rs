@@ -1,5 +1,5 @@
-//! Prints the C header of the library: a section for each file of `bindings/c/src`, in the order of
-//! `lib.rs`.
+//! Prints a C header of the library. `minder.h` has a section for each file of `bindings/c/src`, in the order
+//! of `lib.rs`; the files of [`APART`] have a header each, `minder_cells.h` for `cells.rs`.
 //!
 //! cbindgen writes the declarations of one file. This program adds what makes a reference of them: the
 //! head of each file as the introduction of its section, short comments on one line, and the two parts
@@ -15,11 +15,16 @@ const EXTERN_END: &str = "#ifdef __cplusplus\n}  // extern \"C\"\n#endif  // __c
 /// The longest line of the header.
 const COLUMNS: usize = 110;
 
+/// The modules whose declarations are not in `minder.h`.
+const APART: [&str; 1] = ["cells"];
+
 fn main() -> Result<()> {
-    let Some(package) = std::env::args_os().nth(1).map(PathBuf::from) else {
-        bail!("usage: xtask-c-header DIRECTORY-OF-THE-PACKAGE");
+    let mut args = std::env::args_os().skip(1);
+    let (Some(package), Some(name)) = (args.next().map(PathBuf::from), args.next()) else {
+        bail!("usage: xtask-c-header DIRECTORY-OF-THE-PACKAGE NAME-OF-THE-HEADER");
     };
-    print!("{}", header(&package)?);
+    let module = APART.into_iter().find(|module| name == format!("minder_{module}.h").as_str());
+    print!("{}", module.map_or_else(|| header(&package), |module| header_apart(&package, module))?);
     Ok(())
 }
 
@@ -33,11 +38,28 @@ fn header(package: &Path) -> Result<String> {
     let root = read(&src.join("lib.rs"))?;
     let mut text = comment("/**", &with_file_command(head(&root)));
     text.push_str(&read(&package.join("header/begin.h"))?);
-    for module in root.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';')) {
+    let modules = root.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+    for module in modules.filter(|module| !APART.contains(module)) {
         let file = src.join(module).with_extension("rs");
         text.push_str(&section(&file, package).with_context(|| format!("section {module}"))?);
     }
     text.push_str(&read(&package.join("header/end.h"))?);
+    Ok(text)
+}
+
+/// Returns the header of one module.
+fn header_apart(package: &Path, module: &str) -> Result<String> {
+    let file = package.join("src").join(module).with_extension("rs");
+    let guard = format!("MINDER_{}_H", module.to_uppercase());
+    let mut text = comment("/**", &with_file_command(head(&read(&file)?)));
+    let _ = write!(
+        text,
+        "/* Made by `cargo xtask c-header` from bindings/c/src/{module}.rs. Do not edit. */\n\n\
+         #ifndef {guard}\n#define {guard}\n\n#include <minder.h>\n\n\
+         #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{}\
+         #ifdef __cplusplus\n}} /* extern \"C\" */\n#endif\n\n#endif /* {guard} */\n",
+        declarations(&file, package)?
+    );
     Ok(text)
 }
 
@@ -49,6 +71,15 @@ fn with_file_command(mut lines: Vec<&str>) -> Vec<&str> {
 
 /// Returns the section of one file; nothing for a file without declarations.
 fn section(file: &Path, package: &Path) -> Result<String> {
+    let declarations = declarations(file, package)?;
+    if declarations.is_empty() {
+        return Ok(String::new());
+    }
+    Ok(format!("\n{}\n{declarations}", comment("/*", &head(&read(file)?))))
+}
+
+/// Returns the declarations of one file.
+fn declarations(file: &Path, package: &Path) -> Result<String> {
     let source = read(file)?;
     let mut config =
         cbindgen::Config::from_file(package.join("cbindgen.toml")).map_err(anyhow::Error::msg)?;
@@ -66,12 +97,7 @@ fn section(file: &Path, package: &Path) -> Result<String> {
     if declarations.trim().is_empty() {
         return Ok(String::new());
     }
-    let mut text = String::from("\n");
-    text.push_str(&comment("/*", &head(&source)));
-    text.push('\n');
-    text.push_str(&short_comments(declarations.trim()));
-    text.push('\n');
-    Ok(text)
+    Ok(short_comments(declarations.trim()) + "\n")
 }
 
 /// Returns the documentation at the top of a file.

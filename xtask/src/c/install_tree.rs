@@ -125,7 +125,7 @@ pub(crate) fn install(library: &Library, layout: &Layout) -> Result<()> {
         run::run(run::command("strip").arg(guardian))?;
         run::run(run::command("strip").arg("--strip-debug").arg(archive))?;
     }
-    for header in ["minder.h", "minder.hpp"] {
+    for header in ["minder.h", "minder_cells.h", "minder.hpp"] {
         layout.copy(Path::new(PACKAGE).join("include").join(header), Path::new("include").join(header))?;
     }
     layout.write("minder.pc.in", "lib/pkgconfig/minder.pc")?;

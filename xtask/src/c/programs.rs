@@ -9,14 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What each program prints. A sample prints the same in each language.
-const OUTPUTS: [(&str, &str); 8] = [
+const OUTPUTS: [(&str, &str); 10] = [
     ("spawn_and_read", "text\nmessage\nexit code 3\n"),
     ("many_children", "100 children, 0 failed, 500 bytes\n"),
     ("executor", "3 jobs, total 505605\n"),
     ("exceptions", "exceptions: ok\n"),
     ("foreign_loop", "text\nexit code 0\n"),
     ("kill_tree", "it runs\nsignal 15\n"),
+    ("completions", "3 completions\nx: int\ny: int\nnorm: double (*)(const struct point *)\n"),
     ("abuse", "abuse: ok\n"),
+    ("cells", "cells: ok\n"),
     ("features", "features: ok\n"),
 ];
 

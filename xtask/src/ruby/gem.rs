@@ -6,7 +6,8 @@ use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 
 /// The packages of the workspace that the gem contains, lowest first.
-const PACKAGES: [&str; 4] = ["crates/minder-os", "crates/minder", "crates/minder-guardian", "bindings/c"];
+const PACKAGES: [&str; 5] =
+    ["crates/minder-os", "crates/minder-cells", "crates/minder", "crates/minder-guardian", "bindings/c"];
 /// What each package needs to be built.
 const PARTS: [&str; 7] = ["Cargo.toml", "build.rs", "src", "docs", "include", "header", "README.md"];
 
@@ -163,7 +164,7 @@ mod tests {
                     minder = { path = \"crates/minder\", version = \"1\" } # why\nlibc = \"0.2\"\n\
                     [profile.release.package.x]\nopt-level = 1\n[profile.dist]\ninherits = \"release\"\n";
         let found = workspace_of(text).expect("a workspace");
-        assert!(found.contains("members = [\"crates/minder-os\", \"crates/minder\""), "{found}");
+        assert!(found.contains("members = [\"crates/minder-os\", \"crates/minder-cells\""), "{found}");
         assert!(found.contains("minder = { path") && found.contains("libc") && found.contains("inherits"));
         assert!(!found.contains("minder-cli") && !found.contains("opt-level"), "{found}");
         assert!(workspace_of("[workspace]\n").is_err());

@@ -13,7 +13,7 @@ const OURS: [(&str, &[&str]); 13] = [
     ("crates/minder-record", &["minder-os"]),
     ("crates/minder", &["minder-os"]),
     ("crates/minder-guardian", &["minder"]),
-    ("bindings/c", &["minder"]),
+    ("bindings/c", &["minder", "minder-cells"]),
     ("bindings/emacs", &["minder"]),
     ("crates/minder-runner", &["minder-os", "minder-template", "minder-record", "minder"]),
     ("crates/minder-bench", &["minder-os", "minder-cells", "minder"]),
