@@ -11,6 +11,9 @@ mod kill;
 // Windows has no way to suspend a process.
 #[cfg(unix)]
 mod suspend;
+// Windows has no signals.
+#[cfg(unix)]
+mod signal;
 mod foreign_loop;
 mod model;
 mod restart;

@@ -9,6 +9,7 @@ use crate::child::{Child, KillStep, sleep_until};
 use crate::child_pipes::{ChildStderr, ChildStdin, ChildStdout};
 use crate::exit_status::ExitInfo;
 use crate::sys::reap::ExitWatch;
+use crate::sys::signal::Signal;
 use crate::termination::{Termination, TerminationState};
 use crate::{Error, Operation, Result};
 
@@ -176,6 +177,25 @@ impl SharedChild {
     /// As [`Child::kill`].
     pub fn kill(&self, how: Termination) -> Result<()> {
         self.shared.state.lock().child.kill(how)
+    }
+
+    /// Sends one signal to the process group of the child: see [`Child::signal`].
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Signal};
+    ///
+    /// let child = Command::new("sleep").arg("60").spawn()?.into_shared()?;
+    /// child.signal(Signal::HUP)?;
+    /// assert_eq!(child.wait()?.status.signal(), Some(1));
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Child::signal`].
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        self.shared.state.lock().child.signal(signal)
     }
 
     /// Kills the child and what it started, and waits until all of them have exited: see

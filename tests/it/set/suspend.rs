@@ -14,7 +14,7 @@ fn killed_by(signal: i32) -> impl Fn(ExitStatus) -> bool {
 
 /// Waits until nothing or everything of these processes is suspended.
 #[cfg(target_os = "linux")]
-fn await_state(numbers: &[u32], stopped: bool) {
+pub(super) fn await_state(numbers: &[u32], stopped: bool) {
     let until = patience();
     let is = |pid: &u32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

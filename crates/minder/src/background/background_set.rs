@@ -15,6 +15,7 @@ use crate::command::{Command, Size};
 use crate::deadline::deadline_after;
 use crate::event::{ChildId, Event};
 use crate::set::{ChildSet, SpawnOptions};
+use crate::sys::signal::Signal;
 use crate::sys::wait::{self, PollHandle};
 use crate::termination::Termination;
 use crate::{Error, ErrorKind, Operation, Result};
@@ -236,6 +237,34 @@ impl BackgroundSet {
         let (sender, receiver) = reply_channel();
         self.send_request("kill a child", Operation::Kill, Request::Kill(id, how, sender))?;
         receiver.wait("kill a child", Operation::Kill, self.shared().options.call_timeout)
+    }
+
+    /// Sends one signal to the process group of a child: see [`ChildSet::signal`].
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{BackgroundSet, BackgroundSetOptions, Command, Event, Signal, SpawnOptions};
+    ///
+    /// let set = BackgroundSet::new(BackgroundSetOptions::new())?;
+    /// let child = set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
+    /// set.signal(child, Signal::HUP)?;
+    /// set.wait_all(None, |event| {
+    ///     if let Event::Done { outcome, .. } = event {
+    ///         assert!(outcome.exit.status.signal() == Some(1) && !outcome.killed);
+    ///     }
+    /// })?;
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`ChildSet::signal`], and:
+    ///
+    /// - `Other`: the set was stopped, or the worker does not reply in time.
+    pub fn signal(&self, id: ChildId, signal: Signal) -> Result<()> {
+        let (sender, receiver) = reply_channel();
+        self.send_request("signal a child", Operation::Kill, Request::Signal(id, signal, sender))?;
+        receiver.wait("signal a child", Operation::Kill, self.shared().options.call_timeout)
     }
 
     /// Kills a child with everything that it started, and starts it again: see

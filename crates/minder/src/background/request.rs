@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use minder_os::sync::{Condvar, Mutex};
 
-use crate::{ChildId, Command, Error, ErrorKind, Operation, Result, Size, SpawnOptions, Termination};
+use crate::{ChildId, Command, Error, ErrorKind, Operation, Result, Signal, Size, SpawnOptions, Termination};
 
 /// A request to the worker thread.
 #[derive(Debug)]
@@ -13,6 +13,7 @@ pub(super) enum Request {
     /// With the user value of the child.
     Spawn(Box<Command>, SpawnOptions, u64, ReplySender<ChildId>),
     Kill(ChildId, Termination, ReplySender<()>),
+    Signal(ChildId, Signal, ReplySender<()>),
     Restart(ChildId, Termination, ReplySender<()>),
     Resize(ChildId, Size, ReplySender<()>),
     Suspend(ChildId, ReplySender<()>),

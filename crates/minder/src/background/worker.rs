@@ -118,6 +118,9 @@ impl Worker<'_> {
                 Request::Kill(id, how, reply) => {
                     reply.send(self.set.kill(id, how));
                 }
+                Request::Signal(id, signal, reply) => {
+                    reply.send(self.set.signal(id, signal));
+                }
                 Request::Restart(id, how, reply) => {
                     reply.send(self.set.restart(id, how));
                 }

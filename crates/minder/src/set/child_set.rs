@@ -23,6 +23,7 @@ use crate::sys::pipe::Writer;
 use crate::sys::process_tree::TreeSignal;
 use crate::sys::reactor::Reactor;
 use crate::sys::reap::reap_orphans;
+use crate::sys::signal::Signal;
 use crate::sys::spawn::Spawner;
 use crate::sys::wait::PollHandle;
 use crate::termination::Termination;
@@ -414,6 +415,57 @@ impl ChildSet {
             result = result.and(self.kill(id, how));
         }
         result
+    }
+
+    /// Sends one signal to the process group of a child, as [`Child::signal`](crate::Child::signal) does: for
+    /// servers that read their settings again at `SIGHUP`. It does not count as a [`kill`](Self::kill): the
+    /// child's restart policy stays in force, and [`Outcome::killed`](crate::Outcome::killed) stays `false`
+    /// even if the child dies of it.
+    ///
+    /// - A child that has exited and is not done: what is left of its group gets the signal.
+    /// - A child that waits to be [started again](SpawnOptions::restart): without effect. Its next run reads
+    ///   its settings anyway.
+    /// - A [suspended](Self::suspend) child that has stopped handles the signal when it is resumed, and
+    ///   `SIGKILL` at once. [`resume`](Self::resume) continues it; the set does not notice a `SIGCONT`.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetOptions, Command, Event, OutputMode, Signal, SpawnOptions, Stdio};
+    ///
+    /// let mut command = Command::new("sh");
+    /// command.args(["-c", "trap 'echo reloaded; exit' HUP; echo ready; while :; do sleep 1; done"]);
+    /// command.stdout(Stdio::piped());
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
+    /// let server = set.spawn(&command, SpawnOptions::new().output_mode(OutputMode::Stream))?;
+    /// let mut output = Vec::new();
+    /// while let Some(event) = set.next_event(None)?.into_event() {
+    ///     if let Event::Output { chunk, .. } = event {
+    ///         output.extend_from_slice(&chunk);
+    ///         if output == b"ready\n" {
+    ///             set.signal(server, Signal::HUP)?;
+    ///         }
+    ///     }
+    /// }
+    /// assert_eq!(output, b"ready\nreloaded\n");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - `Unknown`: the child is done.
+    /// - `PermissionDenied`: the child runs as another user.
+    /// - `InvalidInput`: the number is not a signal of this operating system.
+    /// - `Unsupported`: on Windows.
+    pub fn signal(&mut self, id: ChildId, signal: Signal) -> Result<()> {
+        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
+        child.process.check();
+        if !child.tree.can_signal(&child.process) {
+            return Ok(());
+        }
+        child.tree.signal_group(&child.process, signal.as_raw()).map_err(|error| {
+            let subject = child.process.pid().to_string();
+            Error::new("signal", error).during(Operation::Kill).with_subject(subject)
+        })
     }
 
     /// Waits for the next event, for at most `timeout`, or without a limit if there is none.
