@@ -111,6 +111,11 @@ impl Termination {
         how
     }
 
+    /// Kills at once without a grace period, else as [`graceful`](Self::graceful).
+    pub(crate) const fn after_grace(grace: Duration) -> Self {
+        if grace.is_zero() { Self::IMMEDIATE } else { Self::graceful(grace) }
+    }
+
     /// Sends these signals, with a pause after each for the tree to exit, and then kills as
     /// [`IMMEDIATE`](Self::IMMEDIATE) does. Without signals it is `IMMEDIATE`.
     ///

@@ -453,3 +453,76 @@ fn room_in_the_input_of_the_last_run_is_not_reported_after_it() {
         assert!(matches!(next, NextEvent::TimedOut), "{next:?} between two runs");
     });
 }
+
+/// Runs a child twice that leaves a process in its group. Returns which of these live after each run.
+#[cfg(unix)]
+fn left_after_each_run(backend: minder::Backend, policy: RestartPolicy) -> Vec<bool> {
+    use crate::support::lives;
+    let mut set = ChildSet::new(limits(backend)).expect("create set");
+    let policy = policy.max_restarts(Some(1));
+    set.spawn(&test_child("leave-group 600000"), options(policy)).expect("spawn test child");
+    let until = patience();
+    let mut pid = 0;
+    let mut left = Vec::new();
+    loop {
+        let outcome = match next_event(&mut set, until) {
+            Event::Output { chunk, .. } => {
+                pid = std::str::from_utf8(&chunk).expect("a number").trim().parse().expect("a number");
+                continue;
+            }
+            Event::Restarting { outcome, .. } | Event::Done { outcome, .. } => outcome,
+            _ => continue,
+        };
+        assert!(outcome.exit.status.success() && !outcome.killed, "{outcome:?}");
+        assert_eq!(outcome.left_running, lives(pid));
+        left.push(outcome.left_running);
+        if outcome.left_running {
+            let pid = rustix::process::Pid::from_raw(pid.cast_signed()).expect("valid pid");
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("end what is left");
+        }
+        if set.is_empty() {
+            return left;
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_run_leaves_is_killed_unless_the_policy_lets_it_run() {
+    each_backend(|backend| {
+        let always = policy(Restart::Always);
+        assert_eq!(left_after_each_run(backend, always), [false, false]);
+        let graceful = always.kill_leftovers(Some(HOUR));
+        assert_eq!(left_after_each_run(backend, graceful), [false, false]);
+        assert_eq!(left_after_each_run(backend, always.kill_leftovers(None)), [true, true]);
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn requested_restart_gives_what_is_left_its_pause() {
+    let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
+    let script =
+        "(trap 'sleep 0.2; echo cleaned; exit' TERM; echo ready; while :; do sleep 0.05; done) & wait";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).stdout(Stdio::piped());
+    let streaming = options(policy(Restart::Always)).output_mode(minder::OutputMode::Stream);
+    let id = set.spawn(&command, streaming).expect("start a shell");
+    let until = patience();
+    let mut output = Vec::new();
+    loop {
+        match next_event(&mut set, until) {
+            Event::Output { chunk, .. } => {
+                output.extend_from_slice(&chunk);
+                if output == b"ready\n" {
+                    set.restart(id, Termination::graceful(HOUR)).expect("restart the shell");
+                }
+            }
+            Event::Restarting { .. } => break,
+            _ => (),
+        }
+    }
+    assert_eq!(String::from_utf8_lossy(&output), "ready\ncleaned\n");
+    set.kill(id, Termination::IMMEDIATE).expect("kill the shell");
+    wait_for_done(&mut set);
+}

@@ -195,11 +195,10 @@ impl Worker<'_> {
     }
 
     fn stop(&mut self, grace: Duration) {
-        let how = if grace.is_zero() { Termination::IMMEDIATE } else { Termination::graceful(grace) };
         let until = Instant::now() + grace.min(WAIT_MAX) + STOP_TIMEOUT;
         self.stopping = Some(StopRequest::Stop(until));
         // A child that now runs as another user is reported when the stop times out.
-        let _ = self.set.kill_all(how);
+        let _ = self.set.kill_all(Termination::after_grace(grace));
         // A child that has exited may wait for the memory of what the host did not take.
         self.publish();
     }

@@ -364,6 +364,11 @@ impl ChildSet {
         }
         // A stopped process handles no signal. The signal below is followed by SIGCONT.
         self.restart_deadline(id, now);
+        self.begin_kill(id, how, now)
+    }
+
+    /// Sends the first signal of a kill. The tree can be signalled.
+    pub(super) fn begin_kill(&mut self, id: ChildId, how: Termination, now: Instant) -> Result<()> {
         let key = self.children.key(id, Endpoint::Process);
         let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         child.killed |= child.is_alive();

@@ -193,6 +193,7 @@ impl ChildSet {
         {
             result = result.and(Err(watch_failed(error)));
         }
+        self.kill_leftovers(id);
         if CHECK_IS_CHEAP {
             // The other processes of its tree have usually exited, too.
             self.finish_if_tree_gone(id);

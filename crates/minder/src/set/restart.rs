@@ -11,6 +11,7 @@ use super::child_set::{ChildSet, child_gone};
 use super::event::QueuedEvent;
 use super::timers::TimerKind;
 use crate::event::{ChildId, Event};
+use crate::sys::process_tree::ProcessSnapshot;
 use crate::sys::spawn::Spawned;
 use crate::termination::Termination;
 use crate::{Error, ErrorKind, Operation, Result};
@@ -91,6 +92,25 @@ impl ChildSet {
             restart.requested = false;
         }
         terminated
+    }
+
+    /// Kills what the run of a child left, which has exited, if its policy says so.
+    pub(super) fn kill_leftovers(&mut self, id: ChildId) {
+        let Some(child) = self.children.get_mut(id) else { return };
+        let Some(how) = child.restart.as_ref().and_then(|restart| restart.kill_leftovers()) else { return };
+        if child.termination.is_some() {
+            return;
+        }
+        child.process.check();
+        if !child.tree.can_signal(&child.process) {
+            return;
+        }
+        // The table is read first: a kill is checked after 10 ms only, and most runs leave nothing.
+        let snapshot = self.snapshot.get_or_insert_with(ProcessSnapshot::now);
+        if child.tree.has_leftovers(snapshot) {
+            // A process that may not be signalled is waited for.
+            let _ = self.begin_kill(id, how, Instant::now());
+        }
     }
 
     /// Ends the restarts of a child. One that has no process is done with that.

@@ -10,6 +10,7 @@ use crate::command::{Command, Stdio, StdioKind};
 use crate::error::Error;
 use crate::exit_status::Outcome;
 use crate::random::Random;
+use crate::termination::Termination;
 
 /// After which exits a child is started again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,8 +34,8 @@ pub enum Restart {
 /// failed. [`ChildSet::kill`](crate::ChildSet::kill) and the child's deadline end the child, whatever its
 /// policy is; [`ChildSet::restart`](crate::ChildSet::restart) starts it again on purpose.
 ///
-/// What the last run left in other processes still runs (see
-/// [`Outcome::left_running`](crate::Outcome::left_running)).
+/// What a run leaves in other processes is killed at the exit of the child: see
+/// [`kill_leftovers`](Self::kill_leftovers).
 ///
 /// The streams of each run:
 ///
@@ -72,6 +73,7 @@ pub struct RestartPolicy {
     backoff: Backoff,
     stable_after: Duration,
     max_restarts: Option<u32>,
+    kill_leftovers: Option<Duration>,
 }
 
 impl Default for RestartPolicy {
@@ -91,7 +93,13 @@ impl RestartPolicy {
     pub fn new(when: Restart) -> Self {
         let backoff =
             Backoff { first: Duration::from_millis(100), max: Duration::from_secs(60), jitter: 0.1 };
-        Self { when, backoff, stable_after: Duration::from_secs(10), max_restarts: None }
+        Self {
+            when,
+            backoff,
+            stable_after: Duration::from_secs(10),
+            max_restarts: None,
+            kill_leftovers: Some(Duration::ZERO),
+        }
     }
 
     /// Sets the delay before the first restart in a row. It doubles with each further one. Default:
@@ -138,6 +146,43 @@ impl RestartPolicy {
     /// child is [`Done`](crate::Event::Done). Default: `None`, no limit.
     pub fn max_restarts(mut self, count: Option<u32>) -> Self {
         self.max_restarts = count;
+        self
+    }
+
+    /// Sets that what each run leaves of its process tree (see [`Termination`](crate::Termination)) is killed
+    /// when the child has exited: at once if `grace` is zero, else by `SIGTERM`, and by `SIGKILL` after that
+    /// time. The next run begins when these processes are gone, or about 5 s after a `SIGKILL` that they
+    /// escape. `None` leaves them running: see [`Outcome::left_running`](crate::Outcome::left_running).
+    /// Default: zero, at once.
+    ///
+    /// The default of systemd is the same, `KillMode=control-group`, with a grace period of 90 s. A kill that
+    /// is under way when the child exits continues in place of this one.
+    ///
+    /// - Unix: a process that has left the group of the child, as a daemon does, is not found after the
+    ///   exit of its parent, unless a suspension or a kill has found it before.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{ChildSet, ChildSetOptions, Command, Event, Restart, RestartPolicy, SpawnOptions};
+    /// use std::time::Duration;
+    ///
+    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
+    /// let policy = RestartPolicy::new(Restart::OnFailure)
+    ///     .max_restarts(Some(0))
+    ///     .kill_leftovers(Some(Duration::from_secs(5)));
+    /// let mut command = Command::new("sh");
+    /// command.args(["-c", "sleep 60 & exit 1"]); // a worker outlives its server
+    /// set.spawn(&command, SpawnOptions::new().restart(policy))?;
+    /// set.wait_all(None, |event| {
+    ///     if let Event::Done { outcome, .. } = event {
+    ///         assert!(!outcome.left_running && !outcome.killed);
+    ///     }
+    /// })?;
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    pub fn kill_leftovers(mut self, grace: Option<Duration>) -> Self {
+        self.kill_leftovers = grace;
         self
     }
 
@@ -197,6 +242,11 @@ impl RestartState {
     /// Notes that a run begins.
     pub(super) fn begin_run(&mut self) {
         self.started_at = Instant::now();
+    }
+
+    /// Returns how to kill what a run leaves.
+    pub(super) fn kill_leftovers(&self) -> Option<Termination> {
+        self.policy.kill_leftovers.map(Termination::after_grace)
     }
 
     /// Begins the row of restarts again.

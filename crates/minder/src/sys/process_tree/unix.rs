@@ -148,6 +148,13 @@ impl ProcessTree {
         !self.is_gone
     }
 
+    /// Returns whether the leader, which exited before the snapshot and is not reaped, left a process.
+    /// Without a process table, it may have.
+    pub(crate) fn has_leftovers(&self, snapshot: &ProcessSnapshot) -> bool {
+        self.group.is_some_and(|group| snapshot.has_running_group(group))
+            || self.detached.iter().any(|process| snapshot.has(*process))
+    }
+
     /// Returns whether members of the group outlived the leader, which must be reaped by now.
     /// Nothing is sent, so that a number that was re-used in this moment does no harm.
     ///

@@ -129,6 +129,11 @@ impl ProcessTree {
         self.active() > 0
     }
 
+    /// Returns whether the child, which has exited, left a process.
+    pub(crate) fn has_leftovers(&self, _snapshot: &ProcessSnapshot) -> bool {
+        self.active() > 0
+    }
+
     /// Returns whether a process outlived the child, which must have exited by now.
     pub(crate) fn left_running(&self, _living: &mut Option<ProcessSnapshot>) -> bool {
         self.own_group && self.active() > 0
