@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use minder::{CaptureOptions, Command, ErrorKind, ExitStatus, Operation, Stdio};
+use minder::{CaptureOptions, Command, ErrorKind, ExitStatus, Operation, Stdio, Truncate};
 
 use crate::support::{TEST_CHILD, patience, patterned};
 
@@ -156,6 +156,30 @@ fn output_beyond_the_limit_is_an_error_and_kills_the_child() {
     let endless = bare("spew 1000000000000 65536").output_with(CaptureOptions::new().max_bytes(1 << 20));
     assert_eq!(endless.expect_err("capture endless output").kind(), ErrorKind::Limit);
     assert!(begun.elapsed() < Duration::from_secs(30), "the child was not killed");
+}
+
+#[test]
+fn truncated_output_keeps_its_head_or_its_tail() {
+    const BYTES: usize = 3_000_000;
+    let complete = bare(&format!("spew {BYTES}")).output().expect("run test child");
+    assert_eq!((complete.stdout.len(), complete.stdout_dropped, complete.stderr_dropped), (BYTES, 0, 0));
+    // Without a set, and with one.
+    for timeout in [None, Some(Duration::from_secs(600))] {
+        for (truncate, kept) in [
+            (Truncate::KeepHead, &complete.stdout[..1000]),
+            (Truncate::KeepTail, &complete.stdout[BYTES - 1000..]),
+        ] {
+            let mut options = CaptureOptions::new().max_bytes(1007).truncate(truncate);
+            if let Some(timeout) = timeout {
+                options = options.timeout(timeout);
+            }
+            let command = bare(&format!("relay {BYTES} 7 3"));
+            let output = command.output_with(options).expect("run test child");
+            assert_eq!(output.status.code(), Some(3), "it runs to its end");
+            assert!(output.stdout == kept && output.stderr.len() == 7, "{truncate:?}: {output:?}");
+            assert_eq!((output.stdout_dropped, output.stderr_dropped), (BYTES as u64 - 1000, 0));
+        }
+    }
 }
 
 #[cfg(unix)] // Windows has no shell that every machine has.

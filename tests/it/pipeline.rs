@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use minder::{
     CaptureOptions, Command, ErrorKind, ExitStatus, Operation, Output, Pipeline, PipelineOutput, Stdio,
-    Termination,
+    Termination, Truncate,
 };
 
 use crate::support::{TEST_CHILD, killed, patience, patterned};
@@ -86,6 +86,16 @@ fn captured_bytes_of_all_commands_are_bounded_together() {
     assert!(pipeline.output_with(CaptureOptions::new().max_bytes(1200)).is_ok());
     let error = pipeline.output_with(CaptureOptions::new().max_bytes(1199)).expect_err("too many bytes");
     assert_eq!((error.kind(), error.operation()), (ErrorKind::Limit, Operation::Read));
+}
+
+#[test]
+fn longest_output_of_all_commands_is_truncated() {
+    let pipeline = Pipeline::new(command("relay 0 9000 0")).pipe(command("relay 300 5 0"));
+    let options = CaptureOptions::new().max_bytes(1005).truncate(Truncate::KeepTail);
+    let output = pipeline.output_with(options).expect("run pipeline");
+    assert_eq!((output.stdout.len(), output.stdout_dropped), (300, 0));
+    let stderr = output.stages.iter().map(|stage| (stage.stderr.len(), stage.stderr_dropped));
+    assert!(stderr.eq([(700, 8300), (5, 0)]), "{output:?}");
 }
 
 #[test]

@@ -6,12 +6,13 @@
 
 mod options;
 mod captured;
+mod output_buffer;
 mod input_feed;
 mod direct;
 mod run;
 mod output;
 mod pipeline;
 
-pub use self::options::CaptureOptions;
+pub use self::options::{CaptureOptions, Truncate};
 pub use self::output::Output;
 pub use self::pipeline::{Pipeline, PipelineOutput, StageOutput};

@@ -378,7 +378,8 @@
 //!   [`ErrorKind::Exhausted`], and may succeed later.
 //! - A set has at most [`ChildSetOptions::max_children`] children, and at most
 //!   [`ChildSetOptions::max_buffered_bytes`] of output in memory.
-//! - [`Command::output`] fails with [`ErrorKind::Limit`] above [`CaptureOptions::max_bytes`].
+//! - [`Command::output`] fails with [`ErrorKind::Limit`] above [`CaptureOptions::max_bytes`], unless
+//!   [`CaptureOptions::truncate`] says what to keep.
 //! - A process that runs as another user (`sudo`) cannot be killed.
 //!
 //! # Features
@@ -424,7 +425,7 @@ pub use crate::{
     background::{BackgroundSet, BackgroundSetOptions},
     backlog::{Backlog, Charge},
     capabilities::{Availability, Capability, capabilities},
-    capture::{CaptureOptions, Output, Pipeline, PipelineOutput, StageOutput},
+    capture::{CaptureOptions, Output, Pipeline, PipelineOutput, StageOutput, Truncate},
     child::Child,
     child_pipes::{ChildStderr, ChildStdin, ChildStdout},
     chunk::Chunk,

@@ -1,7 +1,6 @@
 //! What the runs of children return.
 
 use crate::exit_status::ExitInfo;
-use crate::{Error, ErrorKind, Operation};
 
 /// What children did that were run to their end.
 pub(super) struct Captured {
@@ -9,18 +8,14 @@ pub(super) struct Captured {
     pub(super) stages: Vec<CapturedStage>,
     /// What the last of them wrote to its standard output.
     pub(super) stdout: Vec<u8>,
+    pub(super) stdout_dropped: u64,
 }
 
 /// One of the children.
 pub(super) struct CapturedStage {
     pub(super) exit: ExitInfo,
     pub(super) stderr: Vec<u8>,
+    pub(super) stderr_dropped: u64,
     pub(super) timed_out: bool,
     pub(super) leaked: bool,
-}
-
-/// Returns the error for more output than may be captured.
-pub(super) fn too_much() -> Error {
-    let reason = "it wrote more than may be captured";
-    Error::of_kind(ErrorKind::Limit, "capture the output of", reason).during(Operation::Read)
 }

@@ -3,7 +3,8 @@
 //! It is for the plain call: no input, no time limit, no terminal. A set costs more than the child then:
 //! it opens what it needs for many children.
 
-use super::captured::{Captured, CapturedStage, too_much};
+use super::captured::{Captured, CapturedStage};
+use super::output_buffer::{OutputBuffer, OutputLimit};
 use crate::child::Child;
 use crate::command::{Command, Group};
 use crate::sys::pipe::{CAN_POLL_OUTPUTS, ReadOutcome, Reader, poll_outputs};
@@ -23,29 +24,30 @@ pub(super) fn applies_to(command: &Command) -> bool {
 }
 
 /// Runs a command to the end of its outputs and of its process. Its streams are set.
-pub(super) fn capture(command: &Command, max_bytes: usize) -> Result<Captured> {
+pub(super) fn capture(command: &Command, limit: OutputLimit) -> Result<Captured> {
     reap_orphans();
     let spawned = Spawner::new().spawn(command).map_err(|failure| crate::spawn::explain(command, failure))?;
     let Spawned { process, tree, stdin, stdout, stderr } = spawned;
     // Nothing will be written.
     drop(stdin);
     let mut child = Child::without_pipes(process, tree);
-    let mut reading = Reading { outputs: [stdout, stderr], captured: [Vec::new(), Vec::new()], max_bytes };
+    let mut reading = Reading { outputs: [stdout, stderr], captured: Default::default(), limit };
     if let Err(error) = reading.until_closed() {
         // That error is the one that counts.
         let _ = child.kill_and_wait(Termination::IMMEDIATE);
         return Err(error.with_subject(&command.program));
     }
     let exit = child.wait()?;
-    let [stdout, stderr] = reading.captured;
-    Ok(Captured { stages: vec![CapturedStage { exit, stderr, timed_out: false, leaked: false }], stdout })
+    let [(stdout, stdout_dropped), (stderr, stderr_dropped)] = reading.captured.map(OutputBuffer::into_kept);
+    let stage = CapturedStage { exit, stderr, stderr_dropped, timed_out: false, leaked: false };
+    Ok(Captured { stages: vec![stage], stdout, stdout_dropped })
 }
 
 /// The outputs of a child, which are read to their end.
 struct Reading {
     outputs: [Option<Reader>; 2],
-    captured: [Vec<u8>; 2],
-    max_bytes: usize,
+    captured: [OutputBuffer; 2],
+    limit: OutputLimit,
 }
 
 impl Reading {
@@ -70,16 +72,14 @@ impl Reading {
     /// Reads an output once.
     fn read(&mut self, place: usize) -> Result<()> {
         let Some(reader) = &mut self.outputs[place] else { return Ok(()) };
-        let bytes = &mut self.captured[place];
+        let bytes = self.captured[place].memory();
         if bytes.capacity() - bytes.len() < ROOM_MIN {
             bytes.reserve(bytes.len().max(ROOM_ADDED));
         }
         match reader.drain(bytes).map_err(|error| Error::new("read from", error).during(Operation::Read))? {
             ReadOutcome::Eof => self.outputs[place] = None,
-            ReadOutcome::Data(_) | ReadOutcome::WouldBlock => (),
-        }
-        if self.captured[0].len() + self.captured[1].len() > self.max_bytes {
-            return Err(too_much());
+            ReadOutcome::Data(count) => self.limit.apply(&mut self.captured, place, count)?,
+            ReadOutcome::WouldBlock => (),
         }
         Ok(())
     }

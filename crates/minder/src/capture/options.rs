@@ -31,9 +31,29 @@ pub struct CaptureOptions {
     pub(super) timeout: Option<Duration>,
     pub(super) kill: Termination,
     pub(super) max_bytes: usize,
+    pub(super) truncate: Option<Truncate>,
     pub(super) leak_timeout: Option<Duration>,
     pub(super) merge_stderr: bool,
     pub(super) input: Option<Input>,
+}
+
+/// Which bytes of an output are kept that is too long: see [`CaptureOptions::truncate`].
+///
+/// ```
+/// use minder::{CaptureOptions, Truncate};
+///
+/// // A log, whose end says why it failed; a list, whose first items are shown.
+/// let log = CaptureOptions::new().max_bytes(64 << 10).truncate(Truncate::KeepTail);
+/// let list = CaptureOptions::new().max_bytes(1000).truncate(Truncate::KeepHead);
+/// # let _ = (log, list);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Truncate {
+    /// The first bytes.
+    KeepHead,
+    /// The last bytes.
+    KeepTail,
 }
 
 /// What the child reads.
@@ -48,6 +68,7 @@ impl Default for CaptureOptions {
             timeout: None,
             kill: Termination::IMMEDIATE,
             max_bytes: CAPTURED_MAX,
+            truncate: None,
             leak_timeout: None,
             merge_stderr: false,
             input: None,
@@ -61,6 +82,7 @@ impl fmt::Debug for CaptureOptions {
             .field("timeout", &self.timeout)
             .field("kill", &self.kill)
             .field("max_bytes", &self.max_bytes)
+            .field("truncate", &self.truncate)
             .field("leak_timeout", &self.leak_timeout)
             .field("merge_stderr", &self.merge_stderr)
             .finish_non_exhaustive()
@@ -104,7 +126,7 @@ impl CaptureOptions {
     }
 
     /// Sets the most bytes of both outputs together. A child that writes more is killed, and the call
-    /// fails. Default: 1 GiB.
+    /// fails, unless [`truncate`](Self::truncate) is set. Default: 1 GiB.
     ///
     /// ```
     /// # #[cfg(unix)] {
@@ -116,6 +138,34 @@ impl CaptureOptions {
     /// ```
     pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
+        self
+    }
+
+    /// Sets which bytes are kept of a child that writes more than [`max_bytes`](Self::max_bytes). The others
+    /// are read and dropped, so the child runs on; [`Output::stdout_dropped`] and
+    /// [`Output::stderr_dropped`] count them. Default: none, the call fails.
+    ///
+    /// The longest output is shortened, so that a message on standard error survives a long standard output.
+    /// The call uses a small multiple of `max_bytes` of memory.
+    ///
+    /// [`Output::stdout_dropped`]: crate::Output::stdout_dropped
+    /// [`Output::stderr_dropped`]: crate::Output::stderr_dropped
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{CaptureOptions, Command, Truncate};
+    ///
+    /// let mut command = Command::new("sh");
+    /// command.args(["-c", "echo message >&2; seq 100000"]);
+    /// let output = command.output_with(CaptureOptions::new().max_bytes(30).truncate(Truncate::KeepTail))?;
+    /// assert!(output.status.success() && output.stderr == b"message\n");
+    /// assert!(output.stdout.ends_with(b"\n99999\n100000\n"));
+    /// assert_eq!(output.stdout_dropped, 588_895 - output.stdout.len() as u64);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    pub fn truncate(mut self, truncate: Truncate) -> Self {
+        self.truncate = Some(truncate);
         self
     }
 

@@ -31,6 +31,10 @@ pub struct Output {
     pub stdout: Vec<u8>,
     /// What it wrote to its standard error.
     pub stderr: Vec<u8>,
+    /// How many bytes of its standard output are missing: see [`CaptureOptions::truncate`].
+    pub stdout_dropped: u64,
+    /// How many bytes of its standard error are missing.
+    pub stderr_dropped: u64,
     /// The resources that it used. `None` if other code reaped it.
     pub usage: Option<ResourceUsage>,
     /// Whether it was still running at the end of [`CaptureOptions::timeout`], or another process kept an
@@ -113,13 +117,14 @@ impl Command {
     ///
     /// # Errors
     /// - As [`spawn`](Self::spawn).
-    /// - [`Limit`](ErrorKind::Limit): the child wrote more than [`CaptureOptions::max_bytes`].
+    /// - [`Limit`](ErrorKind::Limit): the child wrote more than [`CaptureOptions::max_bytes`], and
+    ///   [`CaptureOptions::truncate`] is not set.
     /// - The error of the reader of [`CaptureOptions::input_reader`]; its
     ///   [`operation`](crate::Error::operation) is `Read`.
     ///
     /// A call that fails leaves no child behind, except one that no signal ends within 5 s.
     pub fn output_with(&self, options: CaptureOptions) -> Result<Output> {
-        let Captured { stages, stdout } = capture(vec![self.clone()], options)?;
+        let Captured { stages, stdout, stdout_dropped } = capture(vec![self.clone()], options)?;
         let Some(stage) = stages.into_iter().next() else {
             let reason = "it has no outcome";
             return Err(Error::of_kind(ErrorKind::Other, "wait for", reason).with_subject(&self.program));
@@ -128,6 +133,8 @@ impl Command {
             status: stage.exit.status,
             stdout,
             stderr: stage.stderr,
+            stdout_dropped,
+            stderr_dropped: stage.stderr_dropped,
             usage: stage.exit.usage,
             timed_out: stage.timed_out,
             leaked: stage.leaked,

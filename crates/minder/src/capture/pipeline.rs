@@ -54,6 +54,8 @@ pub struct PipelineOutput {
     pub stages: Vec<StageOutput>,
     /// What the last command wrote to its standard output.
     pub stdout: Vec<u8>,
+    /// How many bytes of it are missing: see [`CaptureOptions::truncate`].
+    pub stdout_dropped: u64,
 }
 
 /// The end of one command of a pipeline.
@@ -77,6 +79,8 @@ pub struct StageOutput {
     pub status: ExitStatus,
     /// What it wrote to its standard error.
     pub stderr: Vec<u8>,
+    /// How many bytes of it are missing: see [`CaptureOptions::truncate`].
+    pub stderr_dropped: u64,
     /// The resources that it used. `None` if other code reaped it.
     pub usage: Option<ResourceUsage>,
     /// Whether it was still running at the end of [`CaptureOptions::timeout`], or another process kept an
@@ -224,15 +228,16 @@ impl Pipeline {
     /// As [`output`](Self::output). A call that fails leaves no child behind, except one that no signal
     /// ends within 5 s.
     pub fn output_with(&self, options: CaptureOptions) -> Result<PipelineOutput> {
-        let Captured { stages, stdout } = capture(self.connected()?, options)?;
-        let stage = |CapturedStage { exit, stderr, timed_out, leaked }| StageOutput {
+        let Captured { stages, stdout, stdout_dropped } = capture(self.connected()?, options)?;
+        let stage = |CapturedStage { exit, stderr, stderr_dropped, timed_out, leaked }| StageOutput {
             status: exit.status,
             stderr,
+            stderr_dropped,
             usage: exit.usage,
             timed_out,
             leaked,
         };
-        Ok(PipelineOutput { stages: stages.into_iter().map(stage).collect(), stdout })
+        Ok(PipelineOutput { stages: stages.into_iter().map(stage).collect(), stdout, stdout_dropped })
     }
 
     /// Returns the commands with pipes between them.

@@ -3,10 +3,11 @@
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
-use super::captured::{Captured, CapturedStage, too_much};
+use super::captured::{Captured, CapturedStage};
 use super::direct;
 use super::input_feed::{InputFeed, InputStep};
 use super::options::CaptureOptions;
+use super::output_buffer::{OutputBuffer, OutputLimit};
 use crate::backend::Backend;
 use crate::command::{Command, Group, Stdio};
 use crate::deadline::deadline_after;
@@ -24,7 +25,8 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// # Errors
 /// As [`Command::output_with`]. No child is left behind then, except one that no signal ends in time.
 pub(super) fn capture(mut commands: Vec<Command>, options: CaptureOptions) -> Result<Captured> {
-    let CaptureOptions { timeout, kill, max_bytes, leak_timeout, merge_stderr, input } = options;
+    let limit = OutputLimit::new(&options);
+    let CaptureOptions { timeout, kill, leak_timeout, merge_stderr, input, .. } = options;
     set_streams(&mut commands, merge_stderr);
     if let [command] = &commands[..]
         && timeout.is_none()
@@ -32,7 +34,7 @@ pub(super) fn capture(mut commands: Vec<Command>, options: CaptureOptions) -> Re
         && input.is_none()
         && direct::applies_to(command)
     {
-        return direct::capture(command, max_bytes);
+        return direct::capture(command, limit);
     }
     // The time-out of a set begins again with each byte: see `Run::limit_leaks`.
     let mut config =
@@ -51,9 +53,8 @@ pub(super) fn capture(mut commands: Vec<Command>, options: CaptureOptions) -> Re
         set,
         stages: Vec::with_capacity(commands.len()),
         input: feed,
-        stdout: Vec::new(),
-        captured: 0,
-        max_bytes,
+        outputs: Vec::from_iter((0..=commands.len()).map(|_| OutputBuffer::default())),
+        limit,
         leak_timeout,
         deadline,
         give_up_at,
@@ -99,10 +100,9 @@ struct Run {
     set: ChildSet,
     stages: Vec<Stage>,
     input: Option<InputFeed>,
-    stdout: Vec<u8>,
-    /// How many bytes were captured in all.
-    captured: usize,
-    max_bytes: usize,
+    /// The standard errors of the stages, and then the standard output of the last.
+    outputs: Vec<OutputBuffer>,
+    limit: OutputLimit,
     leak_timeout: Option<Duration>,
     deadline: Option<Instant>,
     /// When the outputs are closed that other processes keep open: those that escaped the kill or, after
@@ -114,7 +114,6 @@ struct Run {
 struct Stage {
     id: ChildId,
     program: Box<OsStr>,
-    stderr: Vec<u8>,
     ended: Option<Ended>,
     is_done: bool,
 }
@@ -133,7 +132,7 @@ impl Run {
         for command in commands {
             let id = self.set.spawn(&command, options)?;
             let program = command.program.into_boxed_os_str();
-            self.stages.push(Stage { id, program, stderr: Vec::new(), ended: None, is_done: false });
+            self.stages.push(Stage { id, program, ended: None, is_done: false });
         }
         if let (None, Some(first)) = (&self.input, self.stages.first()) {
             // It may be a pipe, into which nothing will be written.
@@ -175,17 +174,16 @@ impl Run {
         if let Event::Writable { .. } | Event::Woken = event {
             return self.feed();
         }
-        let Some(stage) = self.stages.iter_mut().find(|stage| event.child() == Some(stage.id)) else {
+        let stages = self.stages.iter_mut().enumerate();
+        let Some((place, stage)) = { stages }.find(|(_, stage)| event.child() == Some(stage.id)) else {
             return Ok(());
         };
         match event {
             Event::Output { stream, chunk, .. } => {
-                if chunk.len() > self.max_bytes - self.captured {
-                    return Err(too_much().with_subject(&stage.program));
-                }
-                self.captured += chunk.len();
-                let bytes = if stream == Stream::Stdout { &mut self.stdout } else { &mut stage.stderr };
-                bytes.extend_from_slice(&chunk);
+                let place = if stream == Stream::Stdout { self.outputs.len() - 1 } else { place };
+                self.outputs[place].memory().extend_from_slice(&chunk);
+                let limited = self.limit.apply(&mut self.outputs, place, chunk.len());
+                limited.map_err(|error| error.with_subject(&stage.program))?;
             }
             Event::Exited { exit, .. } => {
                 let timed_out = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
@@ -255,14 +253,18 @@ impl Run {
         }
     }
 
-    fn finish(self) -> Result<Captured> {
+    fn finish(mut self) -> Result<Captured> {
         if let (Some(error), Some(first)) = (self.input.and_then(|input| input.error), self.stages.first()) {
             let error = Error::new("read the input of", error).during(Operation::Read);
             return Err(error.with_subject(&first.program));
         }
-        let stage = |Stage { stderr, ended, .. }: Stage| {
-            ended.map(|Ended { exit, timed_out, leaked }| CapturedStage { exit, stderr, timed_out, leaked })
+        let (stdout, stdout_dropped) = self.outputs.pop().unwrap_or_default().into_kept();
+        let stage = |(stage, stderr): (Stage, OutputBuffer)| {
+            let Ended { exit, timed_out, leaked } = stage.ended?;
+            let (stderr, stderr_dropped) = stderr.into_kept();
+            Some(CapturedStage { exit, stderr, stderr_dropped, timed_out, leaked })
         };
-        Ok(Captured { stages: self.stages.into_iter().filter_map(stage).collect(), stdout: self.stdout })
+        let stages = self.stages.into_iter().zip(self.outputs).filter_map(stage).collect();
+        Ok(Captured { stages, stdout, stdout_dropped })
     }
 }
