@@ -32,7 +32,7 @@ const MAX_KEPT_BYTES: usize = 64 << 10;
 /// ```
 /// use minder::frame::{FrameDecoder, FrameFormat};
 ///
-/// let mut decoder = FrameDecoder::new(FrameFormat::Lines).strip_cr(true).allow_unterminated_line(true);
+/// let mut decoder = FrameDecoder::new(FrameFormat::Lines).strip_cr(true);
 /// let mut lines = Vec::new();
 /// for chunk in ["one\r\ntw", "o\nthree\nfo", "ur"] {
 ///     let mut rest = chunk.as_bytes();
@@ -158,7 +158,7 @@ impl FrameDecoder {
             format,
             max_frame_bytes: DEFAULT_MAX_FRAME_BYTES,
             strip_cr: false,
-            allow_unterminated_line: false,
+            allow_unterminated_line: true,
             label: None,
             state: State::start(format),
             position: 0,
@@ -184,8 +184,18 @@ impl FrameDecoder {
         self
     }
 
-    /// Sets whether a last line without LF is a message. Default: no, it is an error. It has no effect on
-    /// other formats.
+    /// Sets whether a last line without LF is a message, as for `BufRead::lines`, and a last text without
+    /// NUL, as for `xargs -0`. Default: yes. If not, [`finish`](Self::finish) fails: the program may have
+    /// been killed while it wrote. It has no effect on other formats.
+    ///
+    /// ```
+    /// use minder::frame::{FrameDecoder, FrameErrorKind, FrameFormat};
+    ///
+    /// let mut decoder = FrameDecoder::new(FrameFormat::Lines).allow_unterminated_line(false);
+    /// assert!(decoder.next_frame(&mut &b"[1, 2"[..])?.is_none());
+    /// assert_eq!(decoder.finish().unwrap_err().kind(), FrameErrorKind::Truncated);
+    /// # Ok::<(), minder::frame::FrameError>(())
+    /// ```
     pub fn allow_unterminated_line(mut self, yes: bool) -> Self {
         self.allow_unterminated_line = yes;
         self
@@ -199,8 +209,8 @@ impl FrameDecoder {
     /// use minder::frame::{FrameDecoder, FrameFormat};
     ///
     /// let child = ChildId::from_u64(7); // from `ChildSet::spawn`
-    /// let mut decoder = FrameDecoder::new(FrameFormat::NulTerminated).label(format_args!("child {child}"));
-    /// decoder.next_frame(&mut &b"text"[..])?;
+    /// let mut decoder = FrameDecoder::new(FrameFormat::LengthBe32).label(format_args!("child {child}"));
+    /// decoder.next_frame(&mut &b"\0\0\0\x05text"[..])?;
     /// let error = decoder.finish().unwrap_err();
     /// assert_eq!(error.label(), Some("child 7"));
     /// # Ok::<(), minder::frame::FrameError>(())
@@ -243,8 +253,8 @@ impl FrameDecoder {
         Ok(Some(Frame { bytes, offset }))
     }
 
-    /// Ends the stream. Returns the last line if it has no LF and
-    /// [`allow_unterminated_line`](Self::allow_unterminated_line) is set.
+    /// Ends the stream. Returns the last line if it has no LF, and the last NUL-terminated text if it has no
+    /// NUL, unless [`allow_unterminated_line`](Self::allow_unterminated_line) forbids it.
     ///
     /// The output of a child that is started again is another stream, for which a new decoder is made.
     ///
@@ -272,7 +282,7 @@ impl FrameDecoder {
         if received == 0 || is_skipping {
             return Ok(None);
         }
-        if self.format != FrameFormat::Lines || !self.allow_unterminated_line {
+        if !matches!(self.state, State::Terminated(_)) || !self.allow_unterminated_line {
             return Err(self.fail(Reason::Truncated { received }, State::start(self.format)));
         }
         let offset = self.frame_start;

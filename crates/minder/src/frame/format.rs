@@ -25,9 +25,10 @@ use crate::error::{Error, ErrorKind, Operation, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FrameFormat {
-    /// A message is a line: it ends with LF and contains none.
+    /// A message is a line: it ends with LF and contains none. The last may lack its LF.
     Lines,
-    /// A message ends with a NUL byte and contains none, as in the output of `find -print0`.
+    /// A message ends with a NUL byte and contains none, as in the output of `find -print0`. The last may
+    /// lack its NUL.
     NulTerminated,
     /// A message follows a header, as in the Language Server Protocol and the Debug Adapter Protocol.
     ///

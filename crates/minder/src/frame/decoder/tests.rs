@@ -209,7 +209,7 @@ fn buffer_grows_with_the_bytes_that_arrive_and_is_freed_after_a_large_message() 
         assert_eq!(decoder.next_frame(&mut &b""[..]), Ok(None));
         assert_eq!(decoder.buffer.capacity(), 0, "{format:?}");
         // An error frees it, too.
-        let mut decoder = FrameDecoder::new(format).max_frame_bytes(1 << 20);
+        let mut decoder = FrameDecoder::new(format).max_frame_bytes(1 << 20).allow_unterminated_line(false);
         assert_eq!(decoder.next_frame(&mut &stream[..stream.len() - 1]), Ok(None));
         assert!(decoder.buffer.capacity() >= message.len() - 1);
         assert_eq!(decoder.finish().unwrap_err().kind(), FrameErrorKind::Truncated);
@@ -317,14 +317,14 @@ fn largest_maximum_is_no_overflow() {
 }
 
 #[test]
-fn unterminated_rest_is_an_error_or_the_last_line() {
+fn unterminated_rest_is_the_last_line_or_an_error() {
     for format in FORMATS {
-        let decoder = || FrameDecoder::new(format).allow_unterminated_line(true).strip_cr(true);
+        let decoder = || FrameDecoder::new(format).strip_cr(true);
         assert_eq!(decode_all_ways(decoder, b"", &[]), []);
         let stream = encoded(format, b"text");
         for end in 1..stream.len() {
             let outcomes = decode_all_ways(decoder, &stream[..end], &[]);
-            if format == FrameFormat::Lines {
+            if let FrameFormat::Lines | FrameFormat::NulTerminated = format {
                 assert_eq!(outcomes, [frame(0, &stream[..end])]);
                 continue;
             }
@@ -333,7 +333,8 @@ fn unterminated_rest_is_an_error_or_the_last_line() {
             assert_eq!((error.kind(), error.offset()), (FrameErrorKind::Truncated, 0));
         }
     }
-    let error = only_error(FrameDecoder::new(FrameFormat::Lines), b"text");
+    let strict = FrameDecoder::new(FrameFormat::Lines).allow_unterminated_line(false);
+    let error = only_error(strict, b"text");
     assert_eq!(
         error.to_string(),
         "failed to read a frame at byte 0: the stream ended after 4 bytes of the frame"
@@ -343,7 +344,7 @@ fn unterminated_rest_is_an_error_or_the_last_line() {
 #[test]
 fn strip_cr_removes_one_cr_before_each_lf() {
     let stream = b"a\r\n\r\nb\r\r\nc\rd\ne\r";
-    let decoder = || FrameDecoder::new(FrameFormat::Lines).strip_cr(true).allow_unterminated_line(true);
+    let decoder = || FrameDecoder::new(FrameFormat::Lines).strip_cr(true);
     let expected = [frame(0, b"a"), frame(3, b""), frame(5, b"b\r"), frame(9, b"c\rd"), frame(13, b"e\r")];
     assert_eq!(decode_all_ways(decoder, stream, &[]), expected);
     let outcomes = decode(FrameDecoder::new(FrameFormat::Lines), [&b"a\r\n"[..]]);
@@ -354,7 +355,7 @@ fn strip_cr_removes_one_cr_before_each_lf() {
 
 #[test]
 fn label_of_an_error_is_one_line() {
-    let decoder = FrameDecoder::new(FrameFormat::NulTerminated).label("a\nb");
+    let decoder = FrameDecoder::new(FrameFormat::LengthBe32).label("a\nb");
     let error = only_error(decoder, b"x");
     assert_eq!(error.label(), Some("a\\nb"));
     assert_eq!(error.to_string().lines().count(), 1);
