@@ -167,6 +167,35 @@ fn moved_program_is_found_again() {
     });
 }
 
+#[cfg(unix)]
+#[test]
+fn program_is_searched_for_in_the_path_of_the_child() {
+    let [first, second] = [(); 2].map(|()| tempfile::tempdir().expect("create temporary directory"));
+    let name = "program-of-the-test";
+    std::fs::copy(TEST_CHILD, second.path().join(name)).expect("copy file");
+    let here = Environment::inherited().with("PATH", second.path());
+    let elsewhere = Environment::inherited().with("PATH", first.path());
+    let mut set = minder::ChildSet::new(minder::ChildSetOptions::default()).expect("create set");
+    let mut found = |change: &dyn Fn(&mut Command) -> &mut Command| {
+        let mut command = Command::new(name);
+        change(command.args(["exit", "0"]));
+        // A lone start, and one that may know the last search.
+        let is_found = command.status().is_ok();
+        assert_eq!(set.spawn(&command, minder::SpawnOptions::default()).is_ok(), is_found);
+        is_found
+    };
+    assert!(!found(&|command| command), "the path of this process does not have it");
+    assert!(found(&|command| command.env("PATH", "/nowhere").env("PATH", second.path())));
+    assert!(found(&|command| command.environment(&here)));
+    assert!(!found(&|command| command.environment(&here).env_remove("PATH")));
+    assert!(!found(&|command| command.environment(&here).env("PATH", first.path())));
+    assert!(found(&|command| command.environment(&elsewhere).env("PATH", second.path())));
+    assert!(!found(&|command| command.env("PATH", second.path()).env_clear()));
+    // Without a path, where the system has its programs.
+    assert!(Command::new("sh").args(["-c", "exit"]).env_clear().status().expect("start sh").success());
+    minder::ChildSet::wait_all(&mut set, None, drop).expect("wait for the children");
+}
+
 #[test]
 fn invalid_variable_name_is_rejected() {
     for name in ["", "A=B"] {

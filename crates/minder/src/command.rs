@@ -16,12 +16,14 @@ use crate::environment::Environment;
 /// signal, and the soft limit on descriptors that this process was started with.
 ///
 /// The program is looked up at each start. A name with a slash is used as it is. Any other name is
-/// searched for in the `PATH` of this process, whatever the `PATH` of the child is. The current
-/// directory is searched only if `PATH` names it. On Unix, `/bin/sh` runs a script without `#!` in its
-/// first line, as with execvp(3).
+/// searched for in the `PATH` of the child, as in std: that of this process, unless the command sets,
+/// removes or clears it. Without `PATH`, that is `/usr/local/bin`, `/bin` and `/usr/bin`. The current
+/// directory is searched only if `PATH` names it. A relative entry is relative to the directory of this
+/// process. On Unix, `/bin/sh` runs a script without `#!` in its first line, as with execvp(3).
 ///
 /// On Windows:
 ///
+/// - The `PATH` of this process is searched, whatever that of the child is.
 /// - A backslash or a colon counts as a slash. Entries of `PATH` that are not absolute are skipped, so
 ///   the current directory is never searched. A name may lack its extension if that is one of `.COM`,
 ///   `.EXE`, `.BAT` and `.CMD` and in `PATHEXT`. Files with other extensions are documents, and are
@@ -326,7 +328,20 @@ impl Command {
         self
     }
 
-    /// Sets a variable in the child's environment.
+    /// Sets a variable in the child's environment. On Unix, the program is searched for in a `PATH` that is
+    /// set so.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, ErrorKind};
+    ///
+    /// let mut command = Command::new("true");
+    /// command.env("PATH", "/proc:/dev");
+    /// assert_eq!(command.status().unwrap_err().kind(), ErrorKind::NotFound);
+    /// assert!(command.env("PATH", "/bin:/usr/bin").status()?.success());
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
     pub fn env(&mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> &mut Self {
         self.env.changes.push((key.as_ref().to_owned(), Some(value.as_ref().to_owned())));
         self

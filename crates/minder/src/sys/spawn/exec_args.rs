@@ -13,6 +13,9 @@ use super::variables::{VariableBlock, append_variable, push_variable};
 use super::{SpawnError, SpawnStep};
 use crate::command::{Command, Env};
 
+/// Where a program is searched for if the child has no PATH.
+const DEFAULT_PATH: &str = "/usr/local/bin:/bin:/usr/bin";
+
 /// The strings of one child. The memory is kept from one spawn to the next.
 #[derive(Default)]
 pub(super) struct ExecArgs {
@@ -210,19 +213,34 @@ fn resolve<'a>(found: &'a mut Option<CachedLookup>, command: &'a Command) -> Res
     if program.as_bytes().contains(&b'/') {
         return Ok(program);
     }
-    let search = std::env::var_os("PATH");
-    let is_known = |known: &CachedLookup| known.program == *program && known.search == search;
+    let search = search_path(&command.env);
+    let search = search.as_deref();
+    let is_known = |known: &CachedLookup| known.program == *program && known.search.as_deref() == search;
     if !found.as_ref().is_some_and(is_known) {
-        let path = look_up(program, search.as_deref()).map_err(|error| SpawnStep::Lookup.failed(error))?;
-        *found = Some(CachedLookup { program: program.clone(), search, path });
+        let path = look_up(program, search).map_err(|error| SpawnStep::Lookup.failed(error))?;
+        *found = Some(CachedLookup { program: program.clone(), search: search.map(OsStr::to_owned), path });
     }
     Ok(found.as_ref().map_or(program, |found| &found.path))
+}
+
+/// Returns the PATH of the child.
+fn search_path(env: &Env) -> Option<Cow<'_, OsStr>> {
+    if let Some((_, value)) = env.changes.iter().rev().find(|(name, _)| name == "PATH") {
+        return value.as_deref().map(Cow::Borrowed);
+    }
+    match &env.base {
+        Some(base) => {
+            let variable = base.variables.iter().find(|(name, _)| name == "PATH");
+            variable.map(|(_, value)| Cow::Borrowed(value.as_os_str()))
+        }
+        None => std::env::var_os("PATH").map(Cow::Owned),
+    }
 }
 
 /// Searches the directories of PATH for an executable file. A file that exists but may not be
 /// executed determines the error only if no executable follows, as in execvp(3).
 fn look_up(program: &OsStr, search: Option<&OsStr>) -> io::Result<OsString> {
-    let path = search.unwrap_or_else(|| OsStr::new("/usr/local/bin:/bin:/usr/bin"));
+    let path = search.unwrap_or_else(|| OsStr::new(DEFAULT_PATH));
     let mut refused = None;
     for dir in path.as_bytes().split(|&byte| byte == b':') {
         let mut candidate = OsString::from_vec(dir.to_vec());
