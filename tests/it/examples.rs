@@ -1,20 +1,23 @@
 //! The examples of the library print what they promise. They are built with the tests of the whole
 //! workspace.
 
+#[cfg(target_os = "linux")] // `/proc` lists what they leave running.
+mod programs;
+
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Every file in the directory of examples, and how the line begins that it ends with.
-const EXAMPLES: [(&str, &str); 13] = [
+/// The examples that take arguments: see `programs`.
+const PROGRAMS: [&str; 5] = ["build_tool", "supervisor", "language_server", "multiplexer", "ci_agent"];
+
+/// Every other file in the directory of examples, and how the line begins that it ends with.
+const EXAMPLES: [(&str, &str); 10] = [
     ("spawn", "spawn: "),
     ("child", "child: "),
-    ("set", "set: "),
     ("background", "background: "),
     ("poller", "poller: "),
     ("clock", "clock: 20 ticks on time, none early"),
     ("job_pool", "job pool: "),
-    ("frames", "frames: the child answered [\"INITIALIZE\", \"TWO\\nLINES\", \"\"]"),
-    ("guard", "guard: "),
     ("hundred", "100 children, "),
     ("in_tokio", "tokio: 1000 children wrote 5000 bytes"),
     ("in_smol", "smol: 1000 children wrote 5000 bytes"),
@@ -59,8 +62,8 @@ fn every_example_is_short_and_tested() {
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().trim_end_matches(".rs").to_owned();
         let lines = std::fs::read_to_string(entry.path()).expect("read file").lines().count();
-        let known = EXAMPLES.iter().any(|(known, _)| *known == name);
+        let known = EXAMPLES.iter().any(|(known, _)| *known == name) || PROGRAMS.contains(&&*name);
         assert!(known, "the example `{name}` is not run by this test");
-        assert!(lines < 60 || name == "hundred", "{name}.rs has {lines} lines");
+        assert!(lines <= 60 || name == "hundred", "{name}.rs has {lines} lines");
     }
 }

@@ -74,6 +74,11 @@ fn nothing_is_missing_without_clone3() {
 }
 
 #[test]
+fn examples_do_the_same_without_clone3() {
+    rerun("clone3", &["examples::programs::"]);
+}
+
+#[test]
 fn nothing_is_missing_without_clone3_and_pidfds() {
     rerun("clone3,pidfd_open", &["spawn::unix::", "spawn::terminal_keys::", "clock::slack::"]);
 }
