@@ -4,6 +4,8 @@
 
 #[cfg(unix)]
 mod environment;
+#[cfg(target_os = "linux")]
+mod attributes;
 #[cfg(unix)]
 mod unix;
 #[cfg(target_os = "linux")] // Where the child discards pending signals.

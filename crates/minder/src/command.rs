@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::environment::Environment;
+use crate::process_attributes::ProcessAttributes;
 
 /// A program, its arguments, and the environment in which it starts.
 ///
@@ -61,6 +62,7 @@ pub struct Command {
     pub(crate) nice: i32,
     /// `None` leaves the child the slack of the thread that starts it.
     pub(crate) timer_slack: Option<Duration>,
+    pub(crate) attributes: Option<Box<ProcessAttributes>>,
     /// How long the child waits before it joins its group; tests set it.
     #[allow(dead_code, reason = "only clone has steps that a test can delay")]
     pub(crate) late: Duration,
@@ -293,6 +295,7 @@ impl Command {
             die_with_parent: false,
             nice: 0,
             timer_slack: None,
+            attributes: None,
             late: Duration::ZERO,
         }
     }

@@ -358,6 +358,7 @@
 //! | [`ChildSet::poll_handle`] | yes | yes | no |
 //! | [`Command::die_with_parent`] | the child | no | always |
 //! | [`Command::timer_slack`] | yes | no | no |
+//! | [`Command::uid`], `gid`, `groups`, `limit`, `umask` | yes | no | no |
 //! | guardians of [`ProcessGuard`] | yes | no | not needed: job objects |
 //! | a [`Guardian`] ends | groups, descendants, tagged processes | groups | not needed: job objects |
 //! | [`Guardian::guard`] | yes | yes | no |
@@ -392,7 +393,9 @@
 
 mod backend;
 mod environment;
+mod process_attributes;
 mod command;
+mod command_attributes;
 mod backlog;
 mod chunk;
 mod interest;
@@ -434,6 +437,7 @@ pub use crate::{
     error::{Error, ErrorKind, Operation, Result},
     event::{ChildId, Event, NextEvent, SpillFile, Stream},
     exit_status::{ExitInfo, ExitStatus, Outcome, ResourceUsage, ThreadTimes},
+    process_attributes::Resource,
     set::{ChildSet, ChildSetOptions, OutputMode, OverflowPolicy, Restart, RestartPolicy, SpawnOptions},
     shared_child::SharedChild,
     sys::signal::Signal,

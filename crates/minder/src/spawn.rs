@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::command::Command;
+use crate::process_attributes::AttributeStep;
 use crate::sys::reap::reap_orphans;
 use crate::sys::spawn::{NO_FILE, NO_PROGRAM, SpawnError, SpawnStep, Spawner, is_no_program};
 use crate::{Child, Error, ErrorKind, Operation, Result};
@@ -14,9 +15,9 @@ impl Command {
     ///
     /// # Errors
     /// - [`NotFound`](ErrorKind::NotFound): the program or the working directory does not exist.
-    /// - `PermissionDenied`: the program, the working directory or a [niceness](Command::nice) is
-    ///   not allowed.
-    /// - `Unsupported`: the operating system lacks a requested feature, such as a niceness or a timer slack.
+    /// - `PermissionDenied`: the program, the working directory, a [niceness](Command::nice), a
+    ///   [user](Command::uid) or a [limit](Command::limit) is not allowed.
+    /// - `Unsupported`: the operating system lacks a requested feature, such as a niceness or a user id.
     /// - `InvalidInput`: an argument or variable contains a NUL byte.
     /// - `TooLong`: the arguments are too long.
     /// - `Exhausted`: no descriptor, process or memory is free.
@@ -80,8 +81,37 @@ pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
         (SpawnStep::TimerSlack, _) => {
             general(error).with_kind(ErrorKind::Unsupported, "a timer slack can only be set on Linux")
         }
+        (SpawnStep::Attribute(step), io::ErrorKind::Unsupported) => {
+            general(error).with_kind(ErrorKind::Unsupported, not_supported(step))
+        }
+        (SpawnStep::Attribute(step), _) => explain_attribute(command, step, error),
         _ => general(error),
     }
+}
+
+/// Returns why an attribute cannot be set on this system.
+fn not_supported(step: AttributeStep) -> &'static str {
+    match step {
+        AttributeStep::Limit(_) => "the limit of a resource can only be set on Linux",
+        AttributeStep::Umask => "a umask can only be set on Linux",
+        AttributeStep::Groups => "groups can only be set on Linux",
+        AttributeStep::Gid => "a group id can only be set on Linux",
+        AttributeStep::Uid => "a user id can only be set on Linux",
+    }
+}
+
+/// Returns the error for an attribute that the kernel refused.
+fn explain_attribute(command: &Command, step: AttributeStep, error: io::Error) -> Error {
+    let attributes = command.attributes.as_deref();
+    let id = |id: Option<u32>| id.unwrap_or(0).to_string();
+    let (phrase, subject) = match step {
+        AttributeStep::Limit(resource) => ("set the limit of", resource.name().to_owned()),
+        AttributeStep::Umask => ("set the umask of", command.program.to_string_lossy().into_owned()),
+        AttributeStep::Groups => ("set the groups of", command.program.to_string_lossy().into_owned()),
+        AttributeStep::Gid => ("set the group id", id(attributes.and_then(|attributes| attributes.gid))),
+        AttributeStep::Uid => ("set the user id", id(attributes.and_then(|attributes| attributes.uid))),
+    };
+    Error::new(phrase, error).during(Operation::Spawn).with_subject(subject)
 }
 
 /// Returns the error for a child that is not on the list of its guardian.

@@ -21,6 +21,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::time::Duration;
 
+use super::attributes::{self, DumpableGuard};
 use super::clone3::{CloneArgs, clone3};
 use super::null_device::{null_error, open_null};
 use super::request::{NULL_DEVICE, Request};
@@ -109,7 +110,9 @@ impl CloneSpawner {
             error: 0,
             step: SpawnStep::Exec,
         };
+        let guard = request.command.attributes.as_deref().and_then(DumpableGuard::new);
         let result = start(&mut context, stack, cut != 0);
+        drop(guard);
         let error = context.error;
         let step = context.step;
         if let Some(low) = &self.low
@@ -382,11 +385,10 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
     // (a) Until here a key of the terminal also reaches this process, and the kernel gives it each
     // signal that arrives during the clone. All of them are blocked, so they are pending now.
     // (b) No process knows the new group id yet, so none of the pending signals was meant for the
-    // new group. The kernel's own SIGKILL (the parent-death signal of `restore`) cannot be
-    // discarded here.
+    // new group. The kernel's own SIGKILL (the parent-death signal of step 6) comes later.
     // (c) The parent receives the same signals itself. It stops or terminates this child as soon as
     // its call returns.
-    // Without this step, a Ctrl-Z would stop the child at step 7, in a group that the shell cannot
+    // Without this step, a Ctrl-Z would stop the child at step 8, in a group that the shell cannot
     // continue, while the parent's thread waits in the kernel for the child's exec. A Ctrl-C would
     // terminate a job before it ran.
     if context.request.command.group != Group::Inherit {
@@ -430,7 +432,11 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
     }
     // 5. Only requested descriptors are inherited, even if others are not marked close-on-exec.
     keep(context.request.command.descriptors.kept(), &context.left_open);
-    // 6. The directory comes after that: a slow file server may delay this step, and must not delay the
+    // 6. Limits and the user, while this process still has the rights to set them.
+    if let Err(error) = set_attributes(context) {
+        return error;
+    }
+    // 7. The directory comes after that: a slow file server may delay this step, and must not delay the
     //    end of file of a sibling's pipe.
     if let Some(dir) = context.request.dir {
         context.step = SpawnStep::Directory;
@@ -439,7 +445,7 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
             return errno();
         }
     }
-    // 7. Signals last: from here on a signal may kill this process, as it should. No handler of the parent
+    // 8. Signals last: from here on a signal may kill this process, as it should. No handler of the parent
     //    may run in its memory.
     if context.by_clone {
         reset_handlers();
@@ -560,8 +566,7 @@ fn linger(time: Duration) {
     }
 }
 
-/// Restores settings that the host changed for itself, and requests the parent-death signal if the
-/// caller wants it.
+/// Restores settings that the host changed for itself.
 fn restore(context: &ChildArgs<'_>) -> Result<(), i32> {
     // Rust's runtime ignores SIGPIPE, and execve keeps ignored signals ignored: `yes | head` would not
     // end.
@@ -577,16 +582,26 @@ fn restore(context: &ChildArgs<'_>) -> Result<(), i32> {
             return Err(errno());
         }
     }
-    if context.request.command.die_with_parent {
-        // SAFETY: numbers only.
-        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-        // If the parent exited before that call, the signal never arrives.
-        // SAFETY: no arguments.
-        if unsafe { libc::getppid() } != context.parent {
-            return Err(libc::ESRCH);
-        }
-    }
     Ok(())
+}
+
+/// Sets limits and the user, and then requests the parent-death signal, if the caller wants it: a change of
+/// the user would cancel it (prctl(2)).
+fn set_attributes(context: &mut ChildArgs<'_>) -> Result<(), i32> {
+    if let Some(attributes) = &context.request.command.attributes {
+        attributes::apply(attributes, &mut context.step)?;
+        context.step = SpawnStep::Setup;
+    }
+    if context.request.command.die_with_parent { die_with(context.parent) } else { Ok(()) }
+}
+
+/// Requests the parent-death signal.
+fn die_with(parent: libc::pid_t) -> Result<(), i32> {
+    // SAFETY: numbers only.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    // If the parent exited before that call, the signal never arrives.
+    // SAFETY: no arguments.
+    if unsafe { libc::getppid() } != parent { Err(libc::ESRCH) } else { Ok(()) }
 }
 
 /// Adds to the niceness inherited from the parent's thread.

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `clone3` | Linux 5.5 on x86-64 and aarch64 | – |
 //! | `clone` | Linux where that is refused, as in many containers | – |
-//! | `posix_spawn` | other Unix | descriptor limit, death signal, niceness, slack |
+//! | `posix_spawn` | other Unix | descriptor limit, death signal, niceness, slack, user, limits |
 //! | `CreateProcessW` | Windows | process groups in the sense of Unix |
 
 mod types;
@@ -22,6 +22,8 @@ mod null_device;
 mod kept;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod clone3;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod attributes;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod clone;
 #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]

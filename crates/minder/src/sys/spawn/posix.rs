@@ -30,6 +30,9 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, SpawnError> {
     if request.command.timer_slack.is_some() {
         return Err(SpawnStep::TimerSlack.failed(io::ErrorKind::Unsupported));
     }
+    if let Some(step) = request.command.attributes.as_ref().and_then(|attributes| attributes.first_step()) {
+        return Err(SpawnStep::Attribute(step).failed(io::ErrorKind::Unsupported));
+    }
     let setup = |error| SpawnStep::Setup.failed(error);
     let attributes = Attributes::new(request).map_err(setup)?;
     // A source below 3 would be overwritten by another stream before it is copied.

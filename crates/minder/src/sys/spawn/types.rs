@@ -1,5 +1,6 @@
 //! What a spawn returns: the child and its streams, or the step that failed.
 
+use crate::process_attributes::AttributeStep;
 use crate::sys::pipe::{Reader, Writer};
 use crate::sys::process_tree::ProcessTree;
 use crate::sys::reap::Process;
@@ -50,6 +51,8 @@ pub(crate) enum SpawnStep {
     Niceness,
     /// The timer slack, in the child.
     TimerSlack,
+    /// A limit, the groups or the user, in the child.
+    Attribute(AttributeStep),
     /// The working directory, in the child.
     Directory,
     /// Loading the program.

@@ -118,6 +118,9 @@ impl Spawner {
         if command.timer_slack.is_some() {
             return Err(SpawnStep::TimerSlack.failed(io::ErrorKind::Unsupported));
         }
+        if let Some(step) = command.attributes.as_ref().and_then(|attributes| attributes.first_step()) {
+            return Err(SpawnStep::Attribute(step).failed(io::ErrorKind::Unsupported));
+        }
         if !command.descriptors.kept().is_empty() {
             let error =
                 io::Error::new(io::ErrorKind::Unsupported, "handles have no numbers that a child knows");
