@@ -63,6 +63,7 @@ fn input_is_written_while_output_is_read() {
     }
 }
 
+/// Other libraries return EPIPE for an input that the child does not read.
 #[test]
 fn input_that_the_child_does_not_read_is_no_error() {
     for options in [
@@ -145,6 +146,7 @@ fn timeout_may_ask_first() {
     assert!(!output.status.core_dumped());
 }
 
+/// execa#130: what `maxBuffer` does beyond its limit.
 #[test]
 fn output_beyond_the_limit_is_an_error_and_kills_the_child() {
     let at = |bytes: usize| bare("both 5000").output_with(CaptureOptions::new().max_bytes(bytes));
@@ -225,6 +227,7 @@ fn piped_input_without_bytes_is_empty() {
     }
 }
 
+/// golang/go#23019, python/cpython#81605: what holds the outputs holds the call, also after its time-out.
 #[cfg(unix)]
 #[test]
 fn outputs_that_a_descendant_holds_are_closed_after_the_leak_timeout() {
@@ -271,6 +274,7 @@ fn output_waits_for_the_end_of_the_outputs_as_std_does() {
 }
 
 /// What keeps an output open belongs to the child until the time limit.
+/// python/cpython#81605: the time-out ends the child, and the call waits for its descendants.
 #[cfg(unix)]
 #[test]
 fn timeout_kills_what_keeps_an_output_open() {

@@ -145,6 +145,7 @@ fn graceful_kill_reaches_a_process_that_leaves_the_group() {
 
 /// Another part of the process reaps the child. The wait returns with the status that was kept, or
 /// with an unknown status. On Windows every handle of the process reads the status.
+/// boostorg/process#187: the wait for a child fails, or hangs, if other code has reaped it.
 #[cfg(target_os = "linux")]
 #[test]
 fn wait_returns_when_the_status_was_reaped_elsewhere() {
@@ -289,6 +290,7 @@ fn kill_and_wait_returns_as_soon_as_the_child_obeys() {
     assert!(killed(exit.status, 15), "{exit:?}");
 }
 
+/// oconnor663/duct.rs#80: a kill waits for the thread that waits for the child.
 #[test]
 fn shared_child_is_waited_for_and_killed_by_many_threads() {
     for kill_and_wait in [false, true] {

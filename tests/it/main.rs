@@ -13,6 +13,7 @@ mod clock;
 mod set;
 mod bench;
 mod regression;
+mod reports;
 mod cli;
 #[cfg(unix)] // The shells of Unix; `cmd_lines` has cmd.exe.
 mod template;

@@ -139,6 +139,7 @@ fn child_blocked_on_its_output_is_not_done() {
 }
 
 /// The wait is for the process. Its pipes may stay open for as long as others hold them.
+/// golang/go#23019, python/cpython#81605: the wait for a child ends only when its descendants end.
 #[test]
 fn wait_returns_while_a_grandchild_holds_the_pipes() {
     let mut child = test_child("hold-stdout 600000 7").spawn().expect("spawn test child");
@@ -307,6 +308,7 @@ fn pipes_of_a_shared_child_are_taken_once() {
 }
 
 /// A zombie is in the process table.
+/// tokio-rs/tokio#2685: a child that is dropped before its exit stays a zombie.
 #[cfg(target_os = "linux")]
 #[test]
 fn dropped_children_are_reaped_by_later_starts_and_waits() {

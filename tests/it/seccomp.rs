@@ -54,6 +54,7 @@ const CHILDREN: &[&str] = &[
     "one_child::",
     "pipeline::",
     "capture::",
+    "reports::",
     "set::kill::",
     "set::output::",
     "set::restart::",

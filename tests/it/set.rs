@@ -120,6 +120,7 @@ fn set_reports_1025_children() {
     each_backend(|backend| crowd(backend, 1025));
 }
 
+/// smol-rs/async-process#55: exits are missed if many children exit at once.
 #[test]
 #[cfg_attr(windows, ignore = "`windows` has the numbers that matter there")]
 fn set_reports_4096_children() {
@@ -402,6 +403,7 @@ fn stopped_children_are_reported() {
 }
 
 // A pseudo-console is not supported.
+/// microsoft/node-pty#178: EIO takes the place of the end.
 #[cfg(unix)]
 #[test]
 fn terminal_is_one_merged_stream_that_ends() {

@@ -269,6 +269,8 @@ fn nul_byte_is_rejected_everywhere() {
     }
 }
 
+/// golang/go#22315, rust-lang/rust#114554: a program that was just written is busy. A single start does not
+/// wait, as that of std does not; the kind of its error tells the caller to try again.
 #[cfg(target_os = "linux")] // Other systems run such a program.
 #[test]
 fn program_open_for_writing_fails_at_once_with_its_own_kind() {

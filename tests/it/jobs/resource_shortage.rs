@@ -82,6 +82,7 @@ fn busy_program(dir: &tempfile::TempDir) -> (Command, File) {
     (command, File::options().append(true).open(&path).expect("open program"))
 }
 
+/// golang/go#22315, rust-lang/rust#114554: a program that was just written is busy for a moment.
 #[cfg(target_os = "linux")] // Other systems run such a program.
 #[test]
 fn program_open_for_writing_is_started_once_it_is_closed() {

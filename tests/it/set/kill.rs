@@ -190,6 +190,7 @@ fn stray_in_its_own_session_is_killed() {
 
 /// The leader has exited, and its exit was not reported yet. It is not reaped, so its pid still
 /// names the group.
+/// watchexec/command-group#7: the rest of a group outlives the kill if its leader has exited.
 #[cfg(any(target_os = "linux", windows))]
 #[test]
 fn group_of_an_exited_leader_is_killed() {

@@ -71,6 +71,7 @@ fn descriptors(text: &str) -> Vec<i32> {
 }
 
 /// A child inherits an ignored signal, and gets the default action of one that is caught.
+/// libuv/libuv#1376, dlang/phobos#7766: children inherit what a runtime has set for signals.
 #[cfg(target_os = "linux")] // /proc
 #[test]
 fn ignored_signals_are_not_inherited_after_they_are_caught() {
@@ -207,6 +208,7 @@ fn child_inherits_the_descriptors_of_its_command() {
 }
 
 /// Pipes then have the numbers that the child's streams must get.
+/// bpo-10806 (Python): children get the wrong descriptors if 0, 1 or 2 are closed.
 #[cfg(target_os = "linux")]
 #[test]
 fn host_without_standard_streams_spawns_children() {
@@ -265,6 +267,7 @@ fn swapped() -> [String; 3] {
     [text, out.to_owned(), err.to_owned()]
 }
 
+/// libuv/libuv#1376, dlang/phobos#7766: children inherit blocked signals and what a runtime ignores.
 #[cfg(target_os = "linux")]
 #[test]
 fn child_starts_with_no_blocked_signal_and_default_sigpipe() {
@@ -336,6 +339,7 @@ fn terminal_belongs_to_the_child() {
 }
 
 /// The kernel reports EIO when no process has the terminal open any more.
+/// microsoft/node-pty#178: EIO takes the place of the end.
 #[test]
 fn output_of_a_terminal_ends_as_that_of_a_pipe() {
     use std::io::{IoSliceMut, Read};

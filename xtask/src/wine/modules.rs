@@ -16,6 +16,7 @@ pub(crate) const DIFFERING: &[(&str, &str)] = &[
     ("clock", "clocks, waitable timers, and requests of a tick"),
     ("set", "overlapped pipes: output arrives as completions"),
     ("regression", "a test for each bug, some of them of Windows"),
+    ("reports", "ends of pipes and of children"),
     ("background", "its waker and its end use a completion port"),
     ("handle_sources", "Windows only"),
     ("jobs", "suspends and kills children through job objects"),
