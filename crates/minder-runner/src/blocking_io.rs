@@ -55,7 +55,7 @@ pub(crate) fn write_with<T>(file: &File, mut write: impl FnMut() -> io::Result<T
 fn wait_for_retry<'a>(source: impl Into<Source<'a>>, interest: Interest, error: io::Error) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::Interrupted => Ok(()),
-        io::ErrorKind::WouldBlock => wait_ready(source, interest, None).map(drop),
+        io::ErrorKind::WouldBlock => Ok(wait_ready(source, interest, None).map(drop)?),
         _ => Err(error),
     }
 }

@@ -105,7 +105,7 @@ pub(crate) fn find() -> Result<Option<Jobserver>, String> {
         format!(
             "the build's jobserver `{auth}` cannot be reached, so jobs run by -j alone: {} \
              (`+` before the command in the Makefile lets it through, --no-jobserver does without)",
-            os_error_text(&error)
+            os_error_text(error.io_error())
         )
     })
 }

@@ -203,6 +203,7 @@ impl HaltPolicy {
 
 /// The count at which a [`HaltPolicy`] takes effect. At least one job must have been counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Threshold {
     /// This number of jobs.
     Count(u64),

@@ -1,7 +1,6 @@
 //! Make's jobserver, for programs that take part in a build.
 
-use std::io;
-
+use crate::error::{Error, Result};
 use crate::guard::GuardOptions;
 use crate::poll::Source;
 use crate::sys::jobserver::Client;
@@ -50,7 +49,7 @@ pub struct Jobserver(Client);
 /// use minder::os::{JobToken, Jobserver};
 ///
 /// // `None`: the one job that every program may run needs no token.
-/// fn end_job(jobserver: &Jobserver, token: Option<JobToken>) -> std::io::Result<()> {
+/// fn end_job(jobserver: &Jobserver, token: Option<JobToken>) -> minder::Result<()> {
 ///     token.map_or(Ok(()), |token| jobserver.release(token))
 /// }
 /// # let _ = end_job;
@@ -67,24 +66,27 @@ impl Jobserver {
     ///
     /// # Errors
     /// The named object does not exist or is not a jobserver; `Unsupported` if it cannot be used.
-    pub fn connect(auth: &str) -> io::Result<Self> {
-        Client::connect(auth).map(Self)
+    pub fn connect(auth: &str) -> Result<Self> {
+        let client = Client::connect(auth);
+        client.map(Self).map_err(|error| Error::new("connect to the jobserver", error).with_subject(auth))
     }
 
     /// Takes a token, if one is free now. Never blocks.
     ///
     /// # Errors
     /// The jobserver is gone.
-    pub fn try_acquire(&self) -> io::Result<Option<JobToken>> {
-        Ok(self.0.try_acquire()?.map(JobToken))
+    pub fn try_acquire(&self) -> Result<Option<JobToken>> {
+        let token =
+            self.0.try_acquire().map_err(|error| Error::new("take a token of the jobserver", error))?;
+        Ok(token.map(JobToken))
     }
 
     /// Releases a token.
     ///
     /// # Errors
     /// The jobserver is gone.
-    pub fn release(&self, token: JobToken) -> io::Result<()> {
-        self.0.release(token.0)
+    pub fn release(&self, token: JobToken) -> Result<()> {
+        self.0.release(token.0).map_err(|error| Error::new("return a token to the jobserver", error))
     }
 
     /// Makes the guardians of the run that is entered with these options return the tokens of this

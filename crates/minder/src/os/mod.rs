@@ -23,10 +23,10 @@ pub use self::jobserver::{JobToken, Jobserver};
 pub use self::system::PollHandle;
 
 use std::ffi::OsStr;
-use std::io;
 use std::time::Instant;
 
 use crate::command::Command;
+use crate::error::{Error, Operation, Result};
 use crate::interest::Interest;
 use crate::poll::Source;
 
@@ -90,8 +90,9 @@ pub fn wait_ready<'a>(
     source: impl Into<Source<'a>>,
     interest: Interest,
     deadline: Option<Instant>,
-) -> io::Result<bool> {
-    system::wait_ready(source.into(), interest, deadline)
+) -> Result<bool> {
+    let ready = system::wait_ready(source.into(), interest, deadline);
+    ready.map_err(|error| Error::new("wait for a source", error).during(Operation::Wait))
 }
 
 /// Returns whether [`Event::Stopped`](crate::Event::Stopped) with this signal means that the child
