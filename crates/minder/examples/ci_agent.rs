@@ -50,7 +50,7 @@ fn run(guard: &mut ProcessGuard) -> Result<ExitMode, Failure> {
         println!("{result} after {:.1?}: {line}", start.elapsed());
         if !exit.status.success() || timed_out {
             failed += 1;
-            println!("[{dropped} bytes]{}", String::from_utf8_lossy(&output));
+            println!("[{dropped} bytes left out]\n{}", String::from_utf8_lossy(&output));
         }
     }
     Ok(ExitMode::Status(u8::from(failed > 0)))

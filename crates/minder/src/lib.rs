@@ -19,6 +19,9 @@
 //! 10. [The whole process](#the-whole-process)
 //! 11. [Systems](#systems), [limits](#limits), [features](#features)
 //!
+//! The directory `examples` has programs to start from, each at most 60 lines: `build_tool`, `supervisor`,
+//! `ci_agent`, `language_server` and `multiplexer`.
+//!
 //! # One command
 //!
 //! [`Command`] describes what to start. [`Command::status`] runs it to its end and returns its
