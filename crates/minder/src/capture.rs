@@ -2,7 +2,7 @@
 //!
 //! [`run`] does the work, by a [`ChildSet`](crate::ChildSet) for each call: outputs are read while the
 //! input is written, so that neither side waits for the other for ever. [`direct`] does it with less
-//! for one child without an input.
+//! for one child without an input, and [`steps`] for one in the event loop of a program.
 
 mod options;
 mod captured;
@@ -11,8 +11,10 @@ mod input_feed;
 mod direct;
 mod run;
 mod output;
+mod steps;
 mod pipeline;
 
-pub use self::options::{CaptureOptions, Truncate};
+pub use self::options::{CaptureInput, CaptureOptions, Truncate};
 pub use self::output::Output;
 pub use self::pipeline::{Pipeline, PipelineOutput, StageOutput};
+pub use self::steps::{Capture, CaptureStep};

@@ -42,8 +42,15 @@ pub struct Child {
     left_unreaped: bool,
 }
 
-/// What a step of a kill found.
-pub(crate) enum KillStep {
+/// A kill that is under way: see [`Child::start_kill`].
+#[derive(Debug)]
+pub struct Kill(TerminationState);
+
+/// What a step of a kill found: see [`Child::advance_kill`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+#[non_exhaustive]
+pub enum KillStep {
     /// The child is reaped, and its tree is gone or not waited for any longer.
     Finished(ExitInfo),
     /// The child runs. The next step is due when it exits, and at this time.
@@ -124,11 +131,7 @@ impl Child {
     /// A system call fails that should not.
     pub fn try_wait(&mut self) -> Result<Option<ExitInfo>> {
         reap_orphans();
-        let exit = self.peek()?;
-        if exit.is_some() {
-            self.process.reap();
-        }
-        Ok(exit)
+        self.process.try_reap().map_err(|error| self.wait_error(error))
     }
 
     /// Waits until the child exits, without a time limit. Closes our end of its input first;
@@ -283,7 +286,7 @@ impl Child {
     /// ```
     pub fn kill_and_wait(&mut self, how: Termination) -> Result<ExitInfo> {
         drop(self.stdin.take());
-        let mut kill = self.begin_kill(how)?;
+        let mut kill = self.start_kill(how)?;
         loop {
             match self.advance_kill(&mut kill)? {
                 KillStep::Finished(exit) => return Ok(exit),
@@ -295,15 +298,45 @@ impl Child {
         }
     }
 
-    /// Sends the first signal of a kill.
-    pub(crate) fn begin_kill(&mut self, how: Termination) -> Result<TerminationState> {
+    /// Sends the first signal of a kill that [`advance_kill`](Self::advance_kill) continues, for a program
+    /// that may not wait: [`kill_and_wait`](Self::kill_and_wait) in steps.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Kill, KillStep, Termination};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let mut child = Command::new("sleep").arg("60").spawn()?;
+    /// let mut kill: Kill = child.start_kill(Termination::graceful(Duration::from_secs(5)))?;
+    /// let exit = loop {
+    ///     match child.advance_kill(&mut kill)? {
+    ///         KillStep::Finished(exit) => break exit,
+    ///         // An event loop would watch `child.pidfd()` until then.
+    ///         KillStep::Running(at) => drop(child.wait_deadline(at)?),
+    ///         KillStep::Exited(at) => std::thread::sleep(at - Instant::now()),
+    ///         _ => (),
+    ///     }
+    /// };
+    /// assert_eq!(exit.status.signal(), Some(15));
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`kill`](Self::kill).
+    pub fn start_kill(&mut self, how: Termination) -> Result<Kill> {
         let now = Instant::now();
         self.kill(how)?;
-        Ok(TerminationState::new(how, now))
+        Ok(Kill(TerminationState::new(how, now)))
     }
 
-    /// Continues a kill: sends the signal that is due, and reaps the child when its tree is gone.
-    pub(crate) fn advance_kill(&mut self, kill: &mut TerminationState) -> Result<KillStep> {
+    /// Continues a kill: sends the signal that is due, and reaps the child when its tree is gone. Never
+    /// waits. To call it earlier than the last step said does no harm.
+    ///
+    /// # Errors
+    /// As [`kill_and_wait`](Self::kill_and_wait).
+    pub fn advance_kill(&mut self, kill: &mut Kill) -> Result<KillStep> {
+        let kill = &mut kill.0;
         let now = Instant::now();
         let exit = self.peek()?;
         if let Some(exit) = exit {

@@ -122,6 +122,29 @@ impl Error {
         Self { inner: Box::new(Inner { kind, operation, phrase, subject: None, reason, source }) }
     }
 
+    /// Makes an error of what the operating system reported, for code that does a part of the work of this
+    /// library, such as reading the output of a child.
+    ///
+    /// ```
+    /// use minder::{Error, Operation};
+    ///
+    /// let broken = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+    /// let error = Error::from_io(Operation::Read, "sort", broken);
+    /// assert_eq!(error.to_string(), "failed to read the output of `sort`: broken pipe");
+    /// ```
+    pub fn from_io(operation: Operation, subject: impl AsRef<OsStr>, source: io::Error) -> Self {
+        let phrase = match operation {
+            Operation::Spawn => "start",
+            Operation::Watch => "watch",
+            Operation::Wait => "wait for",
+            Operation::Read => "read the output of",
+            Operation::Write => "write to the input of",
+            Operation::Kill => "kill",
+            _ => "use",
+        };
+        Self::new(phrase, source).during(operation).with_subject(subject)
+    }
+
     /// Sets the operation that failed; it is [`Operation::Other`] otherwise.
     pub(crate) fn during(mut self, operation: Operation) -> Self {
         self.inner.operation = operation;

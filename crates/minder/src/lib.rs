@@ -431,8 +431,11 @@ pub use crate::{
     background::{BackgroundSet, BackgroundSetOptions},
     backlog::{Backlog, Charge},
     capabilities::{Availability, Capability, capabilities},
-    capture::{CaptureOptions, Output, Pipeline, PipelineOutput, StageOutput, Truncate},
-    child::Child,
+    capture::{
+        Capture, CaptureInput, CaptureOptions, CaptureStep, Output, Pipeline, PipelineOutput, StageOutput,
+        Truncate,
+    },
+    child::{Child, Kill, KillStep},
     child_pipes::{ChildStderr, ChildStdin, ChildStdout},
     chunk::Chunk,
     command::{Command, Descriptors, Group, Size, Stdio},
@@ -453,6 +456,7 @@ const _: () = {
     const fn send_and_sync<T: Send + Sync>() {}
 
     send::<ChildSet>();
+    send::<Capture>();
     send::<CaptureOptions>();
     send::<jobs::ChildControl<'_>>();
     send_and_sync::<BackgroundSet>();

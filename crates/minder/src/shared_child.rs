@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use minder_os::sync::Mutex;
 
-use crate::child::{Child, KillStep, sleep_until};
+use crate::child::{Child, Kill, KillStep, sleep_until};
 use crate::child_pipes::{ChildStderr, ChildStdin, ChildStdout};
 use crate::exit_status::ExitInfo;
 use crate::sys::reap::ExitWatch;
 use crate::sys::signal::Signal;
-use crate::termination::{Termination, TerminationState};
+use crate::termination::Termination;
 use crate::{Error, Operation, Result};
 
 /// A [`Child`] that several threads wait for and kill at the same time.
@@ -206,7 +206,7 @@ impl SharedChild {
     pub fn kill_and_wait(&self, how: Termination) -> Result<ExitInfo> {
         drop(self.take_stdin());
         let mut state = self.shared.state.lock();
-        let mut kill = state.child.begin_kill(how)?;
+        let mut kill = state.child.start_kill(how)?;
         state.kills += 1;
         drop(state);
         let result = self.finish_kill(&mut kill);
@@ -214,7 +214,7 @@ impl SharedChild {
         result
     }
 
-    fn finish_kill(&self, kill: &mut TerminationState) -> Result<ExitInfo> {
+    fn finish_kill(&self, kill: &mut Kill) -> Result<ExitInfo> {
         loop {
             let step = self.shared.state.lock().child.advance_kill(kill)?;
             match step {

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
-use super::options::Input;
+use super::options::CaptureInput;
 use crate::poll::Waker;
 use crate::sys::thread::without_signals;
 use crate::{Error, Operation, Result};
@@ -32,10 +32,10 @@ pub(super) enum InputStep<'a> {
 }
 
 impl InputFeed {
-    pub(super) fn start(input: Input, waker: Waker) -> Result<Self> {
+    pub(super) fn start(input: CaptureInput, waker: Waker) -> Result<Self> {
         let (bytes, blocks) = match input {
-            Input::Bytes(bytes) => (bytes, None),
-            Input::Reader(reader) => {
+            CaptureInput::Bytes(bytes) => (bytes, None),
+            CaptureInput::Reader(reader) => {
                 let (sender, receiver) = sync_channel(1);
                 let body = move || {
                     let read = AssertUnwindSafe(|| read_blocks(reader, &sender, &waker));

@@ -34,7 +34,7 @@ pub struct CaptureOptions {
     pub(super) truncate: Option<Truncate>,
     pub(super) leak_timeout: Option<Duration>,
     pub(super) merge_stderr: bool,
-    pub(super) input: Option<Input>,
+    pub(super) input: Option<CaptureInput>,
 }
 
 /// Which bytes of an output are kept that is too long: see [`CaptureOptions::truncate`].
@@ -56,10 +56,22 @@ pub enum Truncate {
     KeepTail,
 }
 
-/// What the child reads.
-pub(super) enum Input {
+/// The standard input of a captured child: see [`Capture::input`](crate::Capture::input).
+#[non_exhaustive]
+pub enum CaptureInput {
+    /// The bytes of [`CaptureOptions::input`].
     Bytes(Vec<u8>),
+    /// The reader of [`CaptureOptions::input_reader`].
     Reader(Box<dyn Read + Send>),
+}
+
+impl fmt::Debug for CaptureInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => f.debug_tuple("Bytes").field(bytes).finish(),
+            Self::Reader(_) => f.debug_tuple("Reader").finish_non_exhaustive(),
+        }
+    }
 }
 
 impl Default for CaptureOptions {
@@ -220,7 +232,7 @@ impl CaptureOptions {
     /// for the other for ever. A child may leave input unread: that does not fail the call. On a terminal,
     /// the end-of-file character follows it: see [`ChildSet::close_stdin`](crate::ChildSet::close_stdin).
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.input = Some(Input::Bytes(bytes.into()));
+        self.input = Some(CaptureInput::Bytes(bytes.into()));
         self
     }
 
@@ -240,7 +252,7 @@ impl CaptureOptions {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn input_reader(mut self, reader: impl Read + Send + 'static) -> Self {
-        self.input = Some(Input::Reader(Box::new(reader)));
+        self.input = Some(CaptureInput::Reader(Box::new(reader)));
         self
     }
 }

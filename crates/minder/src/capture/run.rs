@@ -3,21 +3,18 @@
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
-use super::captured::{Captured, CapturedStage};
+use super::captured::{Captured, CapturedStage, KILL_TIMEOUT, input_failed, not_gone, set_streams};
 use super::direct;
 use super::input_feed::{InputFeed, InputStep};
 use super::options::CaptureOptions;
 use super::output_buffer::{OutputBuffer, OutputLimit};
 use crate::backend::Backend;
-use crate::command::{Command, Group, Stdio};
+use crate::command::{Command, Stdio};
 use crate::deadline::deadline_after;
 use crate::event::{ChildId, Event, NextEvent, Stream};
 use crate::exit_status::{ExitInfo, Outcome};
 use crate::set::{ChildSet, ChildSetOptions, SpawnOptions};
-use crate::{Error, ErrorKind, Operation, Result, Termination};
-
-/// How long a call waits for a child that it killed, or for the outputs after that.
-const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+use crate::{ErrorKind, Result, Termination};
 
 /// Runs commands to their end: the input goes to the first, the output comes from the last. The
 /// caller has connected them, and set those streams that are not to be captured.
@@ -76,23 +73,6 @@ pub(super) fn capture(mut commands: Vec<Command>, options: CaptureOptions) -> Re
 fn backend() -> Option<Backend> {
     let default = Backend::available().next();
     (default == Some(Backend::Epoll)).then_some(Backend::Poll)
-}
-
-/// Sets the streams that the commands leave open.
-fn set_streams(commands: &mut [Command], merge_stderr: bool) {
-    for command in commands.iter_mut() {
-        command.stderr.get_or_insert(Stdio::piped());
-    }
-    // A terminal is the input as well, which ends at once.
-    if let Some(first) = commands.first_mut().filter(|first| !matches!(first.group, Group::Terminal(_))) {
-        first.stdin.get_or_insert(Stdio::null());
-    }
-    if let Some(last) = commands.last_mut() {
-        last.stdout.get_or_insert(Stdio::piped());
-        if merge_stderr {
-            last.stderr_to_stdout();
-        }
-    }
 }
 
 /// Children that are run to their end.
@@ -210,9 +190,7 @@ impl Run {
             }
         }
         let Some(stage) = self.stages.iter().find(|stage| stage.ended.is_none()) else { return Ok(()) };
-        let reason = "it is not gone 5 s after it was killed";
-        let error = Error::of_kind(ErrorKind::Other, "wait for", reason).during(Operation::Wait);
-        Err(error.with_subject(&stage.program))
+        Err(not_gone().with_subject(&stage.program))
     }
 
     /// Writes as much of the input as there is room for.
@@ -255,8 +233,7 @@ impl Run {
 
     fn finish(mut self) -> Result<Captured> {
         if let (Some(error), Some(first)) = (self.input.and_then(|input| input.error), self.stages.first()) {
-            let error = Error::new("read the input of", error).during(Operation::Read);
-            return Err(error.with_subject(&first.program));
+            return Err(input_failed(error).with_subject(&first.program));
         }
         let (stdout, stdout_dropped) = self.outputs.pop().unwrap_or_default().into_kept();
         let stage = |(stage, stderr): (Stage, OutputBuffer)| {

@@ -151,6 +151,17 @@ impl Process {
         }
     }
 
+    /// Returns how the process exited, if it has, and releases the pid by the same system call.
+    pub(crate) fn try_reap(&mut self) -> io::Result<Option<ExitInfo>> {
+        if self.exit.is_none() && self.registration.is_none() {
+            self.exit = wait_for_exit(self.pid, self.pidfd.as_ref(), libc::WNOHANG)?;
+            self.reaped |= self.exit.is_some();
+        } else if self.peek()?.is_some() {
+            self.reap();
+        }
+        Ok(self.exit)
+    }
+
     /// Waits for the exit without a limit, and releases the pid by the same system call.
     pub(crate) fn wait_and_reap(&mut self) -> io::Result<ExitInfo> {
         if self.exit.is_none() && self.registration.is_some() {

@@ -118,6 +118,15 @@ impl Process {
         }
     }
 
+    /// Returns how the process exited, if it has, and marks it as reaped.
+    pub(crate) fn try_reap(&mut self) -> io::Result<Option<ExitInfo>> {
+        let exit = self.peek()?;
+        if exit.is_some() {
+            self.reap();
+        }
+        Ok(exit)
+    }
+
     /// Waits for the exit without a limit, and marks the process as reaped.
     pub(crate) fn wait_and_reap(&mut self) -> io::Result<ExitInfo> {
         loop {
