@@ -1,0 +1,16 @@
+//! What differs between operating systems: pipes, and what reports the exit of a child.
+//!
+//! | | Unix | Windows |
+//! | --- | --- | --- |
+//! | `Reader`, `Writer` | a descriptor that tokio watches | a file that the runtime's threads read and write |
+//! | `ExitDescriptor` | the pidfd (Linux) | none: the exit is polled |
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+pub(crate) use self::unix::{ExitDescriptor, Reader, Writer};
+#[cfg(windows)]
+pub(crate) use self::windows::{ExitDescriptor, Reader, Writer};
