@@ -45,6 +45,7 @@ const PACKAGES: &[&str] = &[
     "minder-record",
     "minder",
     "minder-guardian",
+    "minder-tokio",
     "minder-runner",
     "minder-bench",
     "minder-cli",
@@ -59,7 +60,8 @@ const WITHOUT_EMACS: &[&str] = match PACKAGES.split_last() {
     None => &[],
 };
 
-const OF_THE_SYSTEM: &[&str] = &["minder-os", "minder-cells", "minder", "minder-bench", "minder-c"];
+const OF_THE_SYSTEM: &[&str] =
+    &["minder-os", "minder-cells", "minder", "minder-tokio", "minder-bench", "minder-c"];
 
 const TARGETS: [Target; 8] = [
     Target {

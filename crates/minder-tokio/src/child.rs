@@ -31,7 +31,9 @@ use crate::sys::Reader;
 /// Outside of a runtime, or if its I/O driver is not enabled.
 pub fn spawn(command: &Command) -> Result<Child> {
     let mut inner = command.spawn()?;
-    let (stdin, stdout, stderr) = (inner.stdin.take(), inner.stdout.take(), inner.stderr.take());
+    let stdin = inner.stdin.take();
+    let stdout = inner.stdout.take();
+    let stderr = inner.stderr.take();
     // From here on an error kills the child.
     let mut child = Child {
         inner: Some(inner),

@@ -1,4 +1,4 @@
-//! Kills of process trees: one that a task waits for, and one that nobody waits for.
+//! Kills of process trees: one that a task waits for, and one after a drop.
 
 use minder::{ExitInfo, KillStep, Result, Termination};
 use tokio::runtime::Handle;

@@ -31,8 +31,9 @@ pub(crate) struct Running {
 impl Running {
     /// Takes a child that was started just now.
     pub(crate) fn new(mut capture: Capture) -> Result<Self> {
-        let child = &mut capture.child;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let stdin = capture.child.stdin.take();
+        let stdout = capture.child.stdout.take();
+        let stderr = capture.child.stderr.take();
         let input = capture.input.take();
         // From here on an error kills the child.
         let mut running = Self::of_outputs(capture, [None, None]);

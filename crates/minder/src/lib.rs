@@ -207,7 +207,11 @@
 //!
 //! # Inside tokio, smol or mio
 //!
-//! The crate contains no runtime and depends on none. [`ChildSet::poll_handle`] is one descriptor for
+//! The crate contains no runtime and depends on none. For tokio there is the crate `minder-tokio`: its
+//! `output(&command, options).await` kills the whole tree when its future is dropped. It drives
+//! [`Capture`], which runs one child in steps for any event loop.
+//!
+//! For many children in one task, [`ChildSet::poll_handle`] is one descriptor for
 //! all children of a set. When it is readable, the set is read without waiting:
 //!
 //! ```

@@ -4,7 +4,7 @@ use super::Finding;
 use std::path::Path;
 
 /// Which of our own packages a package may depend on; one that is not named may depend on any.
-const OURS: [(&str, &[&str]); 13] = [
+const OURS: [(&str, &[&str]); 14] = [
     ("xtask", &[]),
     ("xtask/c-header", &[]),
     ("crates/minder-os", &[]),
@@ -13,6 +13,7 @@ const OURS: [(&str, &[&str]); 13] = [
     ("crates/minder-record", &["minder-os"]),
     ("crates/minder", &["minder-os"]),
     ("crates/minder-guardian", &["minder"]),
+    ("crates/minder-tokio", &["minder"]),
     ("bindings/c", &["minder", "minder-cells"]),
     ("bindings/emacs", &["minder"]),
     ("crates/minder-runner", &["minder-os", "minder-template", "minder-record", "minder"]),

@@ -22,12 +22,14 @@ const UNSAFE: [&str; 7] = [
 ];
 
 /// The directories that may contain `cfg` of a system. The other code is the same everywhere.
-const SYSTEMS: [&str; 9] = [
+const SYSTEMS: [&str; 11] = [
     "crates/minder-cells/src/space.rs",
     "crates/minder/examples/",
     "crates/minder/src/sys/",
     "crates/minder/src/os/",
     "crates/minder-bench/src/sys/",
+    "crates/minder-tokio/src/sys/",
+    "crates/minder-tokio/tests/",
     "crates/minder-os/src/",
     "bindings/",
     "tests/",

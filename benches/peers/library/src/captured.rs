@@ -3,7 +3,7 @@
 use crate::Options;
 use crate::usage::{Stopwatch, note_threads};
 use anyhow::{Context, Result, anyhow, ensure};
-use minder::{ChildSet, ChildSetOptions, Command, Event, NextEvent, SpawnOptions};
+use minder::{CaptureOptions, ChildSet, ChildSetOptions, Command, Event, NextEvent, SpawnOptions};
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
@@ -29,6 +29,12 @@ fn run(options: &Options, children: u32) -> Result<()> {
         "minder-delay" => in_set(options, children, config.read_delay(Duration::from_millis(2))),
         "tokio-current" => in_tokio(options, children, tokio::runtime::Builder::new_current_thread()),
         "tokio-multi" => in_tokio(options, children, tokio::runtime::Builder::new_multi_thread()),
+        "minder-tokio-current" => {
+            in_minder_tokio(options, children, tokio::runtime::Builder::new_current_thread())
+        }
+        "minder-tokio-multi" => {
+            in_minder_tokio(options, children, tokio::runtime::Builder::new_multi_thread())
+        }
         "std-threads" => in_threads(options, children),
         _ => Err(options.unknown()),
     }
@@ -96,6 +102,32 @@ fn in_tokio(options: &Options, children: u32, mut runtime: tokio::runtime::Build
             runtime.spawn(async move {
                 while take(&left) {
                     let output = command.output().await?;
+                    ensure!(output.status.success() && output.stdout.is_empty(), "a child failed");
+                }
+                Ok(())
+            })
+        })
+        .collect();
+    note_threads()?;
+    runtime.block_on(async {
+        for task in tasks {
+            task.await.context("a task failed")??;
+        }
+        Ok(())
+    })
+}
+
+/// The same with the functions of minder-tokio.
+fn in_minder_tokio(options: &Options, children: u32, mut runtime: tokio::runtime::Builder) -> Result<()> {
+    let runtime = runtime.enable_all().build()?;
+    let left = Arc::new(AtomicU32::new(children));
+    let tasks: Vec<_> = (0..options.at_once)
+        .map(|_| {
+            let left = Arc::clone(&left);
+            let command = Command::new(&options.child);
+            runtime.spawn(async move {
+                while take(&left) {
+                    let output = minder_tokio::output(&command, CaptureOptions::new()).await?;
                     ensure!(output.status.success() && output.stdout.is_empty(), "a child failed");
                 }
                 Ok(())

@@ -2,7 +2,7 @@
 //!
 //! | | Unix | Windows |
 //! | --- | --- | --- |
-//! | `Reader`, `Writer` | a descriptor that tokio watches | a file that the runtime's threads read and write |
+//! | `Reader`, `Writer` | a descriptor that tokio watches | a file for the threads of the runtime |
 //! | `ExitDescriptor` | the pidfd (Linux) | none: the exit is polled |
 
 #[cfg(unix)]

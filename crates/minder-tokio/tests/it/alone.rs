@@ -1,6 +1,6 @@
 //! Tests that need a process for themselves, because they limit or count its descriptors.
 
-/// Runs an ignored test of this program in a new process, with at most so many descriptors.
+/// Runs an ignored test of this program in a new process, with this limit of descriptors.
 #[track_caller]
 pub(crate) fn run(name: &str, descriptors: usize) {
     let program = std::env::current_exe().expect("this program has a path");

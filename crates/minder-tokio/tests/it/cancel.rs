@@ -19,9 +19,9 @@ impl Tree {
     fn new(name: &str) -> Self {
         let dir = std::env::temp_dir().join(format!("minder-tokio-{name}-{}", std::process::id()));
         fs::create_dir_all(&dir).expect("make a directory");
-        let path = dir.display();
         let script = format!(
-            "trap '' TERM; sleep 60 & echo $! >{path}/b; echo $$ >{path}/a.new; mv {path}/a.new {path}/a; wait"
+            "trap '' TERM; cd {path}; sleep 60 & echo $! >b; echo $$ >a.new; mv a.new a; wait",
+            path = dir.display()
         );
         Self { dir, script }
     }

@@ -12,8 +12,8 @@ async fn megabytes_go_through_cat() {
     let mut command = sh("cat");
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = minder_tokio::spawn(&command).expect("start cat");
-    let (mut input, mut output) =
-        (child.stdin.take().expect("it is piped"), child.stdout.take().expect("it is piped"));
+    let mut input = child.stdin.take().expect("it is piped");
+    let mut output = child.stdout.take().expect("it is piped");
     let bytes: Vec<u8> = (0..5_000_000_u32).map(|number| (number % 253) as u8).collect();
     let expected = bytes.clone();
     let writer = tokio::spawn(async move {
@@ -73,7 +73,7 @@ async fn signal_reaches_the_group() {
     let mut child = minder_tokio::spawn(&sh("sleep 60; true")).expect("start a script");
     child.signal(Signal::TERM).expect("signal it");
     assert_eq!(child.wait().await.expect("wait for it").status.signal(), Some(15));
-    child.signal(Signal::TERM).expect("it has exited, which is no error");
+    child.signal(Signal::TERM).expect("a signal after the exit does nothing");
 }
 
 #[tokio::test]

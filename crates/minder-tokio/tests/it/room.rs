@@ -6,7 +6,7 @@ use minder::{CaptureOptions, ErrorKind};
 
 use crate::{alone, sh};
 
-/// Runs so many outputs, all at once.
+/// Runs this number of outputs, all at once.
 async fn run_outputs(count: usize) {
     let tasks: Vec<_> = (0..count)
         .map(|number| {
