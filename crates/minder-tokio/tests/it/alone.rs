@@ -11,8 +11,3 @@ pub(crate) fn run(name: &str, descriptors: usize) {
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
-
-/// Returns how many descriptors this process has open, that of the directory included.
-pub(crate) fn open_descriptors() -> usize {
-    std::fs::read_dir("/dev/fd").expect("list the descriptors").count()
-}

@@ -14,6 +14,10 @@ const OURS: Contestant = Contestant { name: "minder", title: "minder, one `Child
 const DELAYED: Contestant = Contestant { name: "minder-delay", title: "minder, `read_delay` of 2 ms" };
 const TOKIO: Contestant = Contestant { name: "tokio-current", title: "tokio, current thread" };
 const TOKIO_MULTI: Contestant = Contestant { name: "tokio-multi", title: "tokio, multi thread" };
+const IN_TOKIO: Contestant =
+    Contestant { name: "minder-tokio-current", title: "minder-tokio, current thread" };
+const IN_TOKIO_MULTI: Contestant =
+    Contestant { name: "minder-tokio-multi", title: "minder-tokio, multi thread" };
 const THREADS: Contestant = Contestant { name: "std-threads", title: "std, 64 threads" };
 
 const LOOP: Contestant = Contestant { name: "loop", title: "`ChildSet`, its own loop" };
@@ -24,11 +28,11 @@ pub(super) fn captured(bench: &Bench, program: &Program) -> Result<Answer> {
     let children = bench.scaled(2_000);
     let remark = format!(
         "{children} children in a sample, {AT_ONCE} at once; each is benches/peers/tiny.c with /dev/null as \
-         input and two pipes. tokio: {AT_ONCE} tasks, std: {AT_ONCE} threads, each of which calls \
-         `output()` until no child is left. The time includes the set, the runtime and the threads, from \
-         their creation to their end. Each sample is a separate process."
+         input and two pipes. tokio and minder-tokio: {AT_ONCE} tasks, std: {AT_ONCE} threads, each of \
+         which calls `output()` until no child is left. The time includes the set, the runtime and the \
+         threads, from their creation to their end. Each sample is a separate process."
     );
-    let contestants = [OURS, DELAYED, TOKIO, TOKIO_MULTI, THREADS];
+    let contestants = [OURS, DELAYED, IN_TOKIO, TOKIO, IN_TOKIO_MULTI, TOKIO_MULTI, THREADS];
     answer(bench, program, "captured", children, &contestants, goals_of_captured, remark)
 }
 
@@ -79,6 +83,12 @@ fn goals_of_captured(samples: &Samples) -> Vec<Goal> {
             goals.push(samples.goal(what, value, at(DELAYED), at(other), Aim::AtMost(aim)));
         }
     }
+    for (who, other) in [(IN_TOKIO, TOKIO), (IN_TOKIO_MULTI, TOKIO_MULTI)] {
+        for (whose, value) in [("CPU of the parent", PARENT), ("CPU with the children", Value::Tree)] {
+            let what = format!("{} over {}, {whose}", who.title, other.title);
+            goals.push(samples.goal(what, value, at(who), at(other), Aim::AtMost(1.0)));
+        }
+    }
     for other in [TOKIO, TOKIO_MULTI, THREADS] {
         for (whose, value) in [("CPU of the parent", PARENT), ("wall time", Value::Column("wall_ns"))] {
             let what = format!("{} with its defaults over {}, {whose}", OURS.title, other.title);
@@ -109,6 +119,6 @@ mod tests {
     fn every_goal_is_there_though_nothing_was_measured() {
         let [captured, driven] = [goals_of_captured, goals_of_driven].map(|goals| goals(&Samples::default()));
         assert!(captured.iter().chain(&driven).all(|goal| goal.figure.is_none()));
-        assert_eq!((captured.len(), driven.len()), (6 + 6, 4));
+        assert_eq!((captured.len(), driven.len()), (6 + 4 + 6, 4));
     }
 }
