@@ -5,7 +5,7 @@ use minder::{
 };
 
 use crate::exit::ExitWatch;
-use crate::kill::{kill, kill_dropped};
+use crate::kill::{finish_kill, kill_dropped};
 use crate::pipes::{ChildStderr, ChildStdin, ChildStdout};
 use crate::running::Running;
 use crate::sys::Reader;
@@ -154,7 +154,8 @@ impl Child {
         let exit = match self {
             Self { exit: Some(exit), .. } => *exit,
             Self { inner: Some(inner), watch, .. } => {
-                kill(inner, watch.get_or_insert_with(|| ExitWatch::new(inner)), how).await?
+                let kill = inner.start_kill(how)?;
+                finish_kill(kill, inner, watch.get_or_insert_with(|| ExitWatch::new(inner))).await?
             }
             Self { inner: None, .. } => return self.wait().await,
         };

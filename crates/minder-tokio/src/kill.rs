@@ -1,18 +1,17 @@
 //! Kills of process trees: one that a task waits for, and one after a drop.
 
-use minder::{ExitInfo, KillStep, Result, Termination};
+use minder::{ExitInfo, Kill, KillStep, Result, Termination};
 use tokio::runtime::Handle;
 use tokio::time::{sleep_until, timeout_at};
 
 use crate::exit::ExitWatch;
 
-/// Kills a child with everything that it started, and waits until all of it has exited.
-pub(crate) async fn kill(
+/// Continues a kill of a child and everything that it started, until all of it has exited.
+pub(crate) async fn finish_kill(
+    mut kill: Kill,
     child: &mut minder::Child,
     watch: &mut ExitWatch,
-    how: Termination,
 ) -> Result<ExitInfo> {
-    let mut kill = child.start_kill(how)?;
     loop {
         match child.advance_kill(&mut kill)? {
             KillStep::Finished(exit) => return Ok(exit),
@@ -26,10 +25,12 @@ pub(crate) async fn kill(
 /// Kills a child whose future was dropped. A task of the runtime reaps it; without a runtime, this call
 /// waits for its end.
 pub(crate) fn kill_dropped(mut child: minder::Child) {
-    // The tree is stopped and killed here and now. What follows only waits for its end.
-    let _ = child.kill(Termination::IMMEDIATE);
+    // The whole tree is stopped and killed here and now. To look for what is left of it, as other kills do,
+    // would read the process table once for each of many futures that are dropped together.
+    let is_killed = child.kill(Termination::IMMEDIATE).is_ok();
     let dropped = Dropped(Some(child));
-    if let Ok(runtime) = Handle::try_current() {
+    // A child that may not be killed, because it runs as another user, is reaped by the library later.
+    if let (true, Ok(runtime)) = (is_killed, Handle::try_current()) {
         runtime.spawn(dropped.reap());
     }
 }
@@ -41,8 +42,9 @@ impl Dropped {
     async fn reap(mut self) {
         let Some(child) = &mut self.0 else { return };
         let mut watch = ExitWatch::new(child);
-        // An error means that the child outlives its kill. The library reaps it later.
-        let _ = kill(child, &mut watch, Termination::IMMEDIATE).await;
+        while let Ok(None) = child.try_wait() {
+            watch.changed().await;
+        }
         self.0 = None;
     }
 }

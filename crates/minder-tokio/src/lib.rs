@@ -44,6 +44,9 @@
 //! that waits for a descriptor need its timers as well: `Builder::enable_all`. A start takes place on the
 //! calling thread, which waits until the program runs, as in `tokio::process`.
 //!
+//! A command with [`die_with_parent`](Command::die_with_parent) is killed when the thread ends that started
+//! it (Linux), which may be a thread of the runtime.
+//!
 //! # Systems
 //!
 //! - Linux: one descriptor for each pipe. The exit is read when both outputs have ended; the pidfd is
