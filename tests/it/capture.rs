@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use minder::{CaptureOptions, Command, ErrorKind, ExitStatus, Operation, Stdio, Truncate};
+use minder::{CaptureOptions, Command, ErrorKind, ExitStatus, Operation, Stdio, Stream, Truncate};
 
 use crate::support::{TEST_CHILD, patience, patterned};
 
@@ -182,6 +182,31 @@ fn truncated_output_keeps_its_head_or_its_tail() {
             assert_eq!((output.stdout_dropped, output.stderr_dropped), (BYTES as u64 - 1000, 0));
         }
     }
+}
+
+#[test]
+fn pieces_are_in_the_order_of_reading() {
+    let command = bare("script 2000 3 200 0");
+    for timeout in [None, Some(Duration::from_secs(600))] {
+        let options = |truncate: Option<Truncate>| {
+            let mut options = CaptureOptions::new().record_order(true).max_bytes(1003);
+            if let Some(truncate) = truncate {
+                options = options.truncate(truncate);
+            } else {
+                options = options.max_bytes(2003);
+            }
+            if let Some(timeout) = timeout { options.timeout(timeout) } else { options }
+        };
+        for truncate in [None, Some(Truncate::KeepHead), Some(Truncate::KeepTail)] {
+            let output = command.output_with(options(truncate)).expect("run test child");
+            let expected = [(Stream::Stdout, &output.stdout[..]), (Stream::Stderr, &output.stderr[..])];
+            assert!(output.pieces().eq(expected), "{truncate:?}: {output:?}");
+            let kept = if truncate.is_some() { 1000 } else { 2000 };
+            assert_eq!((output.stdout.len(), output.stderr.len()), (kept, 3));
+        }
+    }
+    let output = command.output().expect("run test child");
+    assert_eq!(output.pieces().count(), 0, "nothing is recorded unless it is wanted");
 }
 
 #[cfg(unix)] // Windows has no shell that every machine has.

@@ -5,6 +5,7 @@
 //! for one child without an input, and [`steps`] for one in the event loop of a program.
 
 mod options;
+mod read_order;
 mod captured;
 mod output_buffer;
 mod input_feed;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::read_order::ReadOrder;
 use crate::command::{Command, Group, Stdio};
 use crate::exit_status::ExitInfo;
 use crate::{Error, ErrorKind, Operation};
@@ -16,6 +17,7 @@ pub(super) struct Captured {
     /// What the last of them wrote to its standard output.
     pub(super) stdout: Vec<u8>,
     pub(super) stdout_dropped: u64,
+    pub(super) order: ReadOrder,
 }
 
 /// One of the children.

@@ -5,8 +5,10 @@
 
 use super::captured::{Captured, CapturedStage};
 use super::output_buffer::{OutputBuffer, OutputLimit};
+use super::read_order::ReadOrder;
 use crate::child::Child;
 use crate::command::{Command, Group};
+use crate::event::Stream;
 use crate::sys::pipe::{CAN_POLL_OUTPUTS, ReadOutcome, Reader, poll_outputs};
 use crate::sys::reap::reap_orphans;
 use crate::sys::spawn::{Spawned, Spawner};
@@ -31,7 +33,12 @@ pub(super) fn capture(command: &Command, limit: OutputLimit) -> Result<Captured>
     // Nothing will be written.
     drop(stdin);
     let mut child = Child::without_pipes(process, tree);
-    let mut reading = Reading { outputs: [stdout, stderr], captured: Default::default(), limit };
+    let mut reading = Reading {
+        outputs: [stdout, stderr],
+        captured: Default::default(),
+        order: ReadOrder::default(),
+        limit,
+    };
     if let Err(error) = reading.until_closed() {
         // That error is the one that counts.
         let _ = child.kill_and_wait(Termination::IMMEDIATE);
@@ -40,13 +47,14 @@ pub(super) fn capture(command: &Command, limit: OutputLimit) -> Result<Captured>
     let exit = child.wait()?;
     let [(stdout, stdout_dropped), (stderr, stderr_dropped)] = reading.captured.map(OutputBuffer::into_kept);
     let stage = CapturedStage { exit, stderr, stderr_dropped, timed_out: false, leaked: false };
-    Ok(Captured { stages: vec![stage], stdout, stdout_dropped })
+    Ok(Captured { stages: vec![stage], stdout, stdout_dropped, order: reading.order })
 }
 
 /// The outputs of a child, which are read to their end.
 struct Reading {
     outputs: [Option<Reader>; 2],
     captured: [OutputBuffer; 2],
+    order: ReadOrder,
     limit: OutputLimit,
 }
 
@@ -78,7 +86,11 @@ impl Reading {
         }
         match reader.drain(bytes).map_err(|error| Error::new("read from", error).during(Operation::Read))? {
             ReadOutcome::Eof => self.outputs[place] = None,
-            ReadOutcome::Data(count) => self.limit.apply(&mut self.captured, place, count)?,
+            ReadOutcome::Data(count) => {
+                self.limit.apply(&mut self.captured, place, count)?;
+                let stream = if place == 0 { Stream::Stdout } else { Stream::Stderr };
+                self.limit.record(&mut self.order, stream, count, self.captured.each_ref());
+            }
             ReadOutcome::WouldBlock => (),
         }
         Ok(())

@@ -34,6 +34,7 @@ pub struct CaptureOptions {
     pub(super) truncate: Option<Truncate>,
     pub(super) leak_timeout: Option<Duration>,
     pub(super) merge_stderr: bool,
+    pub(super) record_order: bool,
     pub(super) input: Option<CaptureInput>,
 }
 
@@ -83,6 +84,7 @@ impl Default for CaptureOptions {
             truncate: None,
             leak_timeout: None,
             merge_stderr: false,
+            record_order: false,
             input: None,
         }
     }
@@ -97,6 +99,7 @@ impl fmt::Debug for CaptureOptions {
             .field("truncate", &self.truncate)
             .field("leak_timeout", &self.leak_timeout)
             .field("merge_stderr", &self.merge_stderr)
+            .field("record_order", &self.record_order)
             .finish_non_exhaustive()
     }
 }
@@ -225,6 +228,33 @@ impl CaptureOptions {
     /// ```
     pub fn merge_stderr(mut self, yes: bool) -> Self {
         self.merge_stderr = yes;
+        self
+    }
+
+    /// Records in which order the pieces of both outputs are read: see [`Output::pieces`]. Default: no.
+    ///
+    /// That is not the order of the writes. No system tells the order of two pipes: of what a child writes to
+    /// both between two reads, the standard output comes first. Lines that a person reads as they arrive are
+    /// in order. [`merge_stderr`](Self::merge_stderr) keeps the exact order, without the streams. A
+    /// [`Pipeline`](crate::Pipeline) records no order.
+    ///
+    /// [`Output::pieces`]: crate::Output::pieces
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{CaptureOptions, Command, Stream};
+    ///
+    /// let mut command = Command::new("sh");
+    /// command.args(["-c", "echo text; echo message >&2"]);
+    /// for (stream, piece) in command.output_with(CaptureOptions::new().record_order(true))?.pieces() {
+    ///     let colour = if stream == Stream::Stderr { "31" } else { "0" };
+    ///     println!("\x1b[{colour}m{}\x1b[0m", String::from_utf8_lossy(piece));
+    /// }
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    pub fn record_order(mut self, yes: bool) -> Self {
+        self.record_order = yes;
         self
     }
 

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use super::captured::Captured;
 use super::options::CaptureOptions;
+use super::read_order::ReadOrder;
 use super::run::capture;
 use crate::command::Command;
+use crate::event::Stream;
 use crate::exit_status::{ExitStatus, ResourceUsage};
 use crate::{Error, ErrorKind, Result};
 
@@ -43,6 +45,28 @@ pub struct Output {
     /// Whether an output was closed while a process that it left behind kept it open, after
     /// [`CaptureOptions::leak_timeout`] or after a kill that the process escaped.
     pub leaked: bool,
+    pub(super) order: ReadOrder,
+}
+
+impl Output {
+    /// Returns the pieces of both outputs in the order in which they were read, if
+    /// [`CaptureOptions::record_order`] is set, and no piece otherwise. Neighbours are of different streams.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{CaptureOptions, Command, Stream};
+    ///
+    /// let mut command = Command::new("sh");
+    /// command.args(["-c", "echo text; echo message >&2"]);
+    /// let output = command.output_with(CaptureOptions::new().record_order(true))?;
+    /// let expected: [(Stream, &[u8]); 2] = [(Stream::Stdout, b"text\n"), (Stream::Stderr, b"message\n")];
+    /// assert!(output.pieces().eq(expected));
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    pub fn pieces(&self) -> impl Iterator<Item = (Stream, &[u8])> {
+        self.order.pieces([&self.stdout, &self.stderr])
+    }
 }
 
 impl Command {
@@ -124,7 +148,7 @@ impl Command {
     ///
     /// A call that fails leaves no child behind, except one that no signal ends within 5 s.
     pub fn output_with(&self, options: CaptureOptions) -> Result<Output> {
-        let Captured { stages, stdout, stdout_dropped } = capture(vec![self.clone()], options)?;
+        let Captured { stages, stdout, stdout_dropped, order } = capture(vec![self.clone()], options)?;
         let Some(stage) = stages.into_iter().next() else {
             let reason = "it has no outcome";
             return Err(Error::of_kind(ErrorKind::Other, "wait for", reason).with_subject(&self.program));
@@ -134,6 +158,7 @@ impl Command {
             stdout,
             stderr: stage.stderr,
             stdout_dropped,
+            order,
             stderr_dropped: stage.stderr_dropped,
             usage: stage.exit.usage,
             timed_out: stage.timed_out,

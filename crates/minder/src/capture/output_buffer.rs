@@ -1,6 +1,8 @@
 //! Captured output, and what remains of it when it is too much.
 
 use super::options::{CaptureOptions, Truncate};
+use super::read_order::ReadOrder;
+use crate::event::Stream;
 use crate::{Error, ErrorKind, Operation, Result};
 
 /// The captured bytes of one output.
@@ -49,11 +51,37 @@ impl OutputBuffer {
 pub(super) struct OutputLimit {
     max_bytes: usize,
     truncate: Option<Truncate>,
+    record_order: bool,
 }
 
 impl OutputLimit {
     pub(super) fn new(options: &CaptureOptions) -> Self {
-        Self { max_bytes: options.max_bytes, truncate: options.truncate }
+        let CaptureOptions { max_bytes, truncate, record_order, .. } = *options;
+        Self { max_bytes, truncate, record_order }
+    }
+
+    /// Adds a piece to the order, if it is to be recorded, after [`apply`](Self::apply). `outputs` are the
+    /// standard output and the standard error.
+    pub(super) fn record(
+        self,
+        order: &mut ReadOrder,
+        stream: Stream,
+        count: usize,
+        outputs: [&OutputBuffer; 2],
+    ) {
+        if !self.record_order {
+            return;
+        }
+        let dropped = outputs.map(|output| output.dropped);
+        match self.truncate {
+            // What follows the gap is not kept.
+            Some(Truncate::KeepHead) if dropped[stream as usize] > count as u64 => (),
+            Some(Truncate::KeepTail) => {
+                order.push(stream, count);
+                order.skip(dropped);
+            }
+            _ => order.push(stream, count),
+        }
     }
 
     /// Drops what is too much, after `count` bytes were appended to the buffer at `place`.
@@ -106,7 +134,7 @@ mod tests {
 
     /// Appends these texts in turn, each to its output. Returns what is kept of two outputs.
     fn kept(max_bytes: usize, truncate: Truncate, texts: &[(usize, &str)]) -> [(String, u64); 2] {
-        let limit = OutputLimit { max_bytes, truncate: Some(truncate) };
+        let limit = OutputLimit { max_bytes, truncate: Some(truncate), record_order: false };
         let mut buffers = <[OutputBuffer; 2]>::default();
         for (place, text) in texts {
             buffers[*place].memory().extend_from_slice(text.as_bytes());

@@ -228,7 +228,7 @@ impl Pipeline {
     /// As [`output`](Self::output). A call that fails leaves no child behind, except one that no signal
     /// ends within 5 s.
     pub fn output_with(&self, options: CaptureOptions) -> Result<PipelineOutput> {
-        let Captured { stages, stdout, stdout_dropped } = capture(self.connected()?, options)?;
+        let Captured { stages, stdout, stdout_dropped, .. } = capture(self.connected()?, options)?;
         let stage = |CapturedStage { exit, stderr, stderr_dropped, timed_out, leaked }| StageOutput {
             status: exit.status,
             stderr,

@@ -8,6 +8,7 @@ use super::direct;
 use super::input_feed::{InputFeed, InputStep};
 use super::options::CaptureOptions;
 use super::output_buffer::{OutputBuffer, OutputLimit};
+use super::read_order::ReadOrder;
 use crate::backend::Backend;
 use crate::command::{Command, Stdio};
 use crate::deadline::deadline_after;
@@ -52,6 +53,7 @@ pub(super) fn capture(mut commands: Vec<Command>, options: CaptureOptions) -> Re
         input: feed,
         outputs: Vec::from_iter((0..=commands.len()).map(|_| OutputBuffer::default())),
         limit,
+        order: ReadOrder::default(),
         leak_timeout,
         deadline,
         give_up_at,
@@ -83,6 +85,8 @@ struct Run {
     /// The standard errors of the stages, and then the standard output of the last.
     outputs: Vec<OutputBuffer>,
     limit: OutputLimit,
+    /// The order of the two outputs of the only child.
+    order: ReadOrder,
     leak_timeout: Option<Duration>,
     deadline: Option<Instant>,
     /// When the outputs are closed that other processes keep open: those that escaped the kill or, after
@@ -164,6 +168,9 @@ impl Run {
                 self.outputs[place].memory().extend_from_slice(&chunk);
                 let limited = self.limit.apply(&mut self.outputs, place, chunk.len());
                 limited.map_err(|error| error.with_subject(&stage.program))?;
+                if let [stderr, stdout] = &self.outputs[..] {
+                    self.limit.record(&mut self.order, stream, chunk.len(), [stdout, stderr]);
+                }
             }
             Event::Exited { exit, .. } => {
                 let timed_out = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
@@ -242,6 +249,6 @@ impl Run {
             Some(CapturedStage { exit, stderr, stderr_dropped, timed_out, leaked })
         };
         let stages = self.stages.into_iter().zip(self.outputs).filter_map(stage).collect();
-        Ok(Captured { stages, stdout, stdout_dropped })
+        Ok(Captured { stages, stdout, stdout_dropped, order: self.order })
     }
 }

@@ -11,12 +11,13 @@ use super::captured::{KILL_TIMEOUT, input_failed, not_gone, set_streams};
 use super::options::{CaptureInput, CaptureOptions};
 use super::output::Output;
 use super::output_buffer::{OutputBuffer, OutputLimit};
+use super::read_order::ReadOrder;
 use crate::child::{Child, Kill, KillStep};
 use crate::command::Command;
 use crate::deadline::deadline_after;
 use crate::event::Stream;
 use crate::exit_status::ExitInfo;
-use crate::{Result, Termination};
+use crate::{Error, Result, Termination};
 
 /// A child that is run to its end in steps: [`Command::output_with`] for a program with an event loop.
 ///
@@ -79,8 +80,11 @@ pub struct Capture {
     program: Box<OsStr>,
     /// Indexed by `Stream`.
     outputs: [OutputBuffer; 2],
-    /// How many bytes each had after the last step.
+    /// How many bytes each had when the limit was applied.
     lengths: [usize; 2],
+    order: ReadOrder,
+    /// The outputs are too long, which the next step returns.
+    too_much: Option<Error>,
     /// Which may get more.
     is_open: [bool; 2],
     limit: OutputLimit,
@@ -176,6 +180,8 @@ impl Capture {
             input_error: None,
             outputs: Default::default(),
             lengths: [0; 2],
+            order: ReadOrder::default(),
+            too_much: None,
             is_open: [true; 2],
             limit: OutputLimit::new(options),
             leak_timeout: options.leak_timeout,
@@ -225,6 +231,8 @@ impl Capture {
 
     /// Returns the memory of an output, to which the caller appends. It does not remove bytes.
     pub fn buffer(&mut self, stream: Stream) -> &mut Vec<u8> {
+        // One output at a time has bytes to which the limit was not applied.
+        self.apply_limit();
         self.outputs[stream as usize].memory()
     }
 
@@ -243,7 +251,10 @@ impl Capture {
     ///
     /// The child may run after an error: the caller kills it.
     pub fn advance(&mut self) -> Result<CaptureStep> {
-        self.limit_outputs().map_err(|error| error.with_subject(&self.program))?;
+        self.apply_limit();
+        if let Some(error) = self.too_much.take() {
+            return Err(error.with_subject(&self.program));
+        }
         let is_open = self.is_open.contains(&true);
         if !is_open && self.kill.is_none() && self.exited.is_none() {
             // Both outputs of most children end right before the exit.
@@ -287,17 +298,20 @@ impl Capture {
         Ok(CaptureStep::Wait { for_exit, until })
     }
 
-    /// Drops what is too much of what was appended since the last step.
-    fn limit_outputs(&mut self) -> Result<()> {
-        for place in 0..self.outputs.len() {
+    /// Notes what was appended, and drops what is too much of it.
+    fn apply_limit(&mut self) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let place = stream as usize;
             let added = self.outputs[place].memory().len() - self.lengths[place];
-            if added > 0 {
-                self.limit.apply(&mut self.outputs, place, added)?;
+            if added == 0 {
+                continue;
             }
-            // The other may have become shorter.
+            match self.limit.apply(&mut self.outputs, place, added) {
+                Ok(()) => self.limit.record(&mut self.order, stream, added, self.outputs.each_ref()),
+                Err(error) => _ = self.too_much.get_or_insert(error),
+            }
             self.lengths = self.outputs.each_mut().map(|output| output.memory().len());
         }
-        Ok(())
     }
 
     /// Returns when outputs are given up that other processes keep open.
@@ -330,6 +344,7 @@ impl Capture {
             usage: exit.usage,
             timed_out: self.timed_out,
             leaked,
+            order: std::mem::take(&mut self.order),
         }))
     }
 }
