@@ -131,7 +131,18 @@ fn docs() -> Result<LeftOut> {
         return Ok(vec![missing]);
     }
     let mut cmd = toolchain::cargo("nightly");
-    cmd.args(["doc", "-p", "minder", "-p", "minder-os", "--no-deps", "--lib", "--target-dir"]);
+    cmd.args([
+        "doc",
+        "-p",
+        "minder",
+        "-p",
+        "minder-os",
+        "-p",
+        "minder-tokio",
+        "--no-deps",
+        "--lib",
+        "--target-dir",
+    ]);
     cmd.arg(tree::target_dir().join("docsrs")).env("RUSTDOCFLAGS", "--cfg docsrs -D warnings");
     run::run(&mut cmd)?;
     Ok(LeftOut::new())
