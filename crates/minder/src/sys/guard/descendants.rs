@@ -47,6 +47,11 @@ impl ProcStat {
     pub(super) fn is_still(self) -> bool {
         self.has_exited() || matches!(self.state, b'T' | b't')
     }
+
+    /// Returns whether it waits in the kernel, where it does not stop.
+    pub(super) fn waits_in_kernel(self) -> bool {
+        self.state == b'D'
+    }
 }
 
 impl DescendantFinder {

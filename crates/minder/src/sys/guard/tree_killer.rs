@@ -57,9 +57,11 @@ const QUIET_MAX: Duration = Duration::from_secs(1);
 /// The longest run beside a process that may not be signalled. Such a process may continue to start
 /// others that may be signalled, and the shell waits.
 const REFUSED_MAX: Duration = Duration::from_secs(5);
-/// The longest wait for processes to stop. A process that waits in the kernel stops later: the parent in
-/// `vfork`, or the reader of a file server.
-const STOP_MAX: Duration = Duration::from_millis(100);
+/// The longest wait for processes to stop that need a processor for that.
+const STOP_MAX: Duration = Duration::from_secs(1);
+/// The longest wait for those that wait in the kernel, and stop later: the parent in `vfork`, or the reader
+/// of a file server.
+const STOP_MAX_IN_KERNEL: Duration = Duration::from_millis(100);
 const PAUSE_FIRST: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
@@ -135,10 +137,10 @@ impl TreeKiller<'_> {
     /// Walks the tree and kills.
     fn round(&mut self, me: i32) -> Pass {
         let mut stopped = BTreeMap::new();
-        let until = Instant::now() + STOP_MAX;
+        let since = Instant::now();
         let mut round = loop {
-            let round = self.walk(me, &mut stopped);
-            if round.is_final || Instant::now() >= until {
+            let round = self.walk(me, &mut stopped, since);
+            if round.is_final || since.elapsed() >= STOP_MAX {
                 break round;
             }
             let _ = rustix::thread::nanosleep(&Timespec { tv_sec: 0, tv_nsec: 50_000 });
@@ -157,7 +159,7 @@ impl TreeKiller<'_> {
     }
 
     /// Walks the tree once, and kills or stops. Adds the stopped processes, with their pidfds, to `stopped`.
-    fn walk(&mut self, me: i32, stopped: &mut BTreeMap<i32, Option<OwnedFd>>) -> Pass {
+    fn walk(&mut self, me: i32, stopped: &mut BTreeMap<i32, Option<OwnedFd>>, since: Instant) -> Pass {
         self.tree.refresh();
         let mut round = Pass { is_final: true, ..Pass::default() };
         let mut todo = vec![me];
@@ -165,7 +167,7 @@ impl TreeKiller<'_> {
         while let Some(parent) = todo.pop() {
             children.clear();
             // Read before the children: what was stopped by then has no others.
-            round.is_final &= !stopped.contains_key(&parent) || is_still(parent);
+            round.is_final &= !stopped.contains_key(&parent) || is_still(parent, since);
             self.tree.children(parent, &mut children);
             for &child in &children {
                 if child <= 1 || child == me || (parent == me && self.excluded.contains(&child)) {
@@ -240,9 +242,12 @@ impl TreeKiller<'_> {
     }
 }
 
-/// Returns whether a process that was told to stop executes no further instruction until it is continued.
-fn is_still(pid: i32) -> bool {
-    read_stat_of(pid).is_none_or(ProcStat::is_still)
+/// Returns whether a process that was told to stop since then starts no other until it is continued, or is
+/// not waited for any longer.
+fn is_still(pid: i32, since: Instant) -> bool {
+    read_stat_of(pid).is_none_or(|stat: ProcStat| {
+        stat.is_still() || (stat.waits_in_kernel() && since.elapsed() >= STOP_MAX_IN_KERNEL)
+    })
 }
 
 fn kill_result(sent: rustix::io::Result<()>) -> KillResult {

@@ -84,8 +84,8 @@ pub(in crate::sys) struct Entry {
     pub(in crate::sys) started: u64,
     /// Whether it is exiting. Its files are closed already, and it disappears within microseconds.
     pub(in crate::sys) exiting: bool,
-    /// Whether the main thread is stopped, by a signal or by a tracer.
-    stopped: bool,
+    /// The state of the main thread: the letter of proc_pid_stat(5).
+    state: u8,
 }
 
 /// A flag in field 9 of proc_pid_stat(5), from include/linux/sched.h.
@@ -251,13 +251,17 @@ fn thread_children(file: impl rustix::path::Arg, found: &mut Vec<libc::pid_t>) -
 }
 
 /// Waits until these processes, which got a stop signal, are stopped or have exited, and at most until
-/// `until`. A process that waits in the kernel stops later: the parent in `vfork`, or the reader of a file
-/// server.
-pub(super) fn wait_stopped(processes: impl Iterator<Item = libc::pid_t>, until: Instant) {
+/// `until`. A process that waits in the kernel (state D) stops later: the parent in `vfork`, or the reader of
+/// a file server. It is waited for until `until_in_kernel`.
+pub(super) fn wait_stopped(
+    processes: impl Iterator<Item = libc::pid_t>,
+    until: Instant,
+    until_in_kernel: Instant,
+) {
     for pid in processes {
         while let Ok(Some(process)) = entry(pid)
-            && !process.stopped
-            && Instant::now() < until
+            && !matches!(process.state, b'T' | b't')
+            && Instant::now() < if process.state == b'D' { until_in_kernel } else { until }
         {
             let _ = rustix::thread::nanosleep(&rustix::fs::Timespec { tv_sec: 0, tv_nsec: 50_000 });
         }
@@ -304,7 +308,7 @@ fn parse(stat: &str) -> Option<Entry> {
         return None;
     }
     Some(Entry {
-        stopped: matches!(state, "T" | "t"),
+        state: *state.as_bytes().first()?,
         pid: head.split_once(' ')?.0.parse().ok()?,
         parent: fields.next()?.parse().ok()?,
         group: fields.next()?.parse().ok()?,

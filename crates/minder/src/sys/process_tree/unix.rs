@@ -4,7 +4,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::time::{Duration, Instant};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use std::time::Duration;
+use std::time::Instant;
 
 use super::TreeSignal;
 use crate::sys::reactor::Reactor;
@@ -21,8 +23,12 @@ pub(crate) const CHECK_IS_CHEAP: bool = false;
 const STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 /// How often descendants are looked for that started while others were stopped.
 const PASSES_MAX: usize = 8;
-/// The longest wait for processes to stop.
-const STOP_MAX: Duration = Duration::from_millis(20);
+/// The longest wait for processes to stop that need a processor for that.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const STOP_MAX: Duration = Duration::from_millis(500);
+/// The longest wait for processes to stop that wait in the kernel.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const STOP_MAX_IN_KERNEL: Duration = Duration::from_millis(20);
 
 /// The processes that came from one child, as far as they can be found: its group, and on Linux the
 /// descendants that were seen while their parents lived. A descendant whose parents are all gone
@@ -102,10 +108,10 @@ impl ProcessTree {
     fn stop(&mut self, process: &Process) -> io::Result<HashSet<(libc::pid_t, u64)>> {
         self.send(process, libc::SIGSTOP)?;
         let mut members = HashSet::new();
-        let until = Instant::now() + STOP_MAX;
+        let since = Instant::now();
         for _ in 0..PASSES_MAX {
             let known = self.detached.clone();
-            self.wait_stopped(until);
+            self.wait_stopped(since);
             members = self.refresh(process);
             if self.detached.is_subset(&known) {
                 break;
@@ -215,14 +221,15 @@ impl ProcessTree {
 
     /// Waits for the processes that were stopped one by one.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn wait_stopped(&self, until: Instant) {
+    fn wait_stopped(&self, since: Instant) {
         let leader = self.group.is_none().then_some(self.leader);
-        super::proc::wait_stopped(leader.into_iter().chain(self.detached.iter().map(|found| found.0)), until);
+        let processes = leader.into_iter().chain(self.detached.iter().map(|found| found.0));
+        super::proc::wait_stopped(processes, since + STOP_MAX, since + STOP_MAX_IN_KERNEL);
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     #[expect(clippy::unused_self, reason = "the form of Linux")]
-    fn wait_stopped(&self, _until: Instant) {}
+    fn wait_stopped(&self, _since: Instant) {}
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     fn signal_detached(&mut self, _signal: i32) {}
