@@ -117,7 +117,7 @@ impl Future for Running {
             match capture.advance()? {
                 CaptureStep::Done(output) => {
                     this.capture = None;
-                    return Poll::Ready(Ok(output));
+                    return Poll::Ready(Ok(*output));
                 }
                 CaptureStep::Wait { for_exit, until, .. } => {
                     if !this.poll_events(cx, for_exit, until) && !has_more {

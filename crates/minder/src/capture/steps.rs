@@ -42,7 +42,7 @@ use crate::{Error, Result, Termination};
 /// capture.end(Stream::Stdout);
 /// let output = loop {
 ///     match capture.advance()? {
-///         CaptureStep::Done(output) => break output,
+///         CaptureStep::Done(output) => break *output,
 ///         // An event loop would watch `child.pidfd()` and set a timer.
 ///         CaptureStep::Wait { for_exit, until, .. } => {
 ///             assert!(for_exit && until.is_none(), "the output has ended, and there is no time limit");
@@ -104,7 +104,7 @@ pub struct Capture {
 #[non_exhaustive]
 pub enum CaptureStep {
     /// The child has ended, and is reaped.
-    Done(Output),
+    Done(Box<Output>),
     /// Nothing is to be done before one of these events: bytes or the end of an output, and the others.
     #[non_exhaustive]
     Wait {
@@ -335,7 +335,7 @@ impl Capture {
         let leaked = self.is_open.contains(&true);
         let outputs = std::mem::take(&mut self.outputs).map(OutputBuffer::into_kept);
         let [(stdout, stdout_dropped), (stderr, stderr_dropped)] = outputs;
-        Ok(CaptureStep::Done(Output {
+        Ok(CaptureStep::Done(Box::new(Output {
             status: exit.status,
             stdout,
             stderr,
@@ -345,6 +345,6 @@ impl Capture {
             timed_out: self.timed_out,
             leaked,
             order: std::mem::take(&mut self.order),
-        }))
+        })))
     }
 }
