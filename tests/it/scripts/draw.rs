@@ -157,6 +157,7 @@ fn restarts(random: &mut Random) -> Option<Restarts> {
         max_delay_ms: random.pick(&[1, 10, 40]),
         max: random.pick(&[None, Some(0), Some(1), Some(2), Some(3)]),
         is_stable: random.chance(20),
+        leftovers_ms: random.pick(&[None, Some(0), Some(20)]),
     })
 }
 

@@ -402,13 +402,15 @@ impl<'a> Kid<'a> {
         if self.may_be_killed() || was_stopped {
             assert!(!outcome.leaked || plan.holds_pipe(true) || plan.holds_pipe(false), "leaked: {what}");
         } else if !plan.holds_pipe(false) && !plan.is_terminal() {
-            assert_eq!(outcome.leaked, promises.closes_silent && plan.holds_pipe(true), "leaked: {what}");
+            let is_held = plan.holds_pipe(true) && !plan.kills_leftovers();
+            assert_eq!(outcome.leaked, promises.closes_silent && is_held, "leaked: {what}");
         }
         if !matches!(plan.group, Group::New | Group::Session) {
             return;
         }
         if !self.may_be_killed() && !was_stopped && !plan.starts(false, in_group) {
-            assert_eq!(outcome.left_running, plan.starts(true, in_group), "left_running: {what}");
+            let leaves = plan.starts(true, in_group) && !plan.kills_leftovers();
+            assert_eq!(outcome.left_running, leaves, "left_running: {what}");
         }
         // The processes of another run have the same tag.
         if self.restarts > 0 || (plan.restarts.is_some() && !promises.is_in_step) {

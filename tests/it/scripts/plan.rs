@@ -111,6 +111,8 @@ pub(super) struct Restarts {
     pub(super) max: Option<u32>,
     /// Whether every run counts as stable, and not none.
     pub(super) is_stable: bool,
+    /// How long the processes that a run leaves may take to end; `None` if they are not killed.
+    pub(super) leftovers_ms: Option<u64>,
 }
 
 impl Restarts {
@@ -122,6 +124,7 @@ impl Restarts {
             .jitter(0.0)
             .stable_after(if self.is_stable { Duration::ZERO } else { Duration::from_secs(3600) })
             .max_restarts(self.max)
+            .kill_leftovers(self.leftovers_ms.map(ms))
     }
 
     /// Returns whether a run that ends so is followed by another one, as far as the limit allows it.
@@ -378,6 +381,11 @@ impl Plan {
             }
             matches!(act, Act::Hold(ms) if (*ms >= LONG) == long) && open.contains(&true)
         })
+    }
+
+    /// Returns whether what a run leaves in its group is killed when the child has exited.
+    pub(super) fn kills_leftovers(&self) -> bool {
+        self.group != Group::Inherit && self.restarts.is_some_and(|restarts| restarts.leftovers_ms.is_some())
     }
 
     pub(super) fn stops(&self) -> usize {
