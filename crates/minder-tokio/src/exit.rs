@@ -31,7 +31,14 @@ impl ExitWatch {
     /// Waits until the caller is to look at the child. The next call waits for the next time.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
-            Self::Descriptor(descriptor) => descriptor.poll(cx),
+            Self::Descriptor(descriptor) => {
+                if ready!(descriptor.poll(cx)).is_err() {
+                    // The child has outlived the runtime that watched it, and belongs to this one now.
+                    *self = Self::Pauses(Box::pin(sleep(PAUSE_MIN)), PAUSE_MIN);
+                    return self.poll(cx);
+                }
+                Poll::Ready(())
+            }
             Self::Pauses(sleep, pause) => {
                 ready!(sleep.as_mut().poll(cx));
                 *pause = (*pause * 2).min(PAUSE_MAX);

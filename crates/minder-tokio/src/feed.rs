@@ -22,6 +22,8 @@ pub(crate) struct Feed {
     /// The blocks of a reader that follow.
     blocks: Option<Receiver<io::Result<Vec<u8>>>>,
     is_line_open: bool,
+    /// How many end-of-file characters of a terminal are to be written, once all bytes are.
+    ends_left: Option<u8>,
 }
 
 impl Feed {
@@ -40,7 +42,7 @@ impl Feed {
             }
             _ => (Vec::new(), None),
         };
-        Ok(Self { pipe, bytes, written: 0, blocks, is_line_open: false })
+        Ok(Self { pipe, bytes, written: 0, blocks, is_line_open: false, ends_left: None })
     }
 
     /// Writes as much as there is room for. Returns when all is written, or the child takes no more.
@@ -63,7 +65,9 @@ impl Feed {
                 None => None,
             };
             let Some(block) = block else {
-                self.pipe.end_terminal(self.is_line_open);
+                // The first of them only ends the line if that is open.
+                let left = self.ends_left.get_or_insert(1 + u8::from(self.is_line_open));
+                ready!(self.pipe.poll_end_terminal(cx, left));
                 return Poll::Ready(Ok(()));
             };
             self.bytes = block?;

@@ -40,9 +40,9 @@
 //!
 //! # The runtime
 //!
-//! The functions panic outside of a runtime. They need its I/O driver; a time limit, a kill and a start
-//! that waits for a descriptor need its timers as well: `Builder::enable_all`. A start takes place on the
-//! calling thread, which waits until the program runs, as in `tokio::process`.
+//! The functions panic outside of a runtime, and without its I/O driver and its timers:
+//! `Builder::enable_all`. With a clock that is paused for tests, a time limit is still one of real time.
+//! A start takes place on the calling thread, which waits until the program runs, as in `tokio::process`.
 //!
 //! A command with [`die_with_parent`](Command::die_with_parent) is killed when the thread ends that started
 //! it (Linux), which may be a thread of the runtime.

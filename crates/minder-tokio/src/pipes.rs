@@ -8,8 +8,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::sys::{Reader, Writer};
 
-/// The pipe to the standard input of a [`Child`](crate::Child). Dropping it or `shutdown` ends the input.
-/// A child that has closed its input is the error `BrokenPipe`.
+/// The pipe to the standard input of a [`Child`](crate::Child). Dropping it or `shutdown` ends the input,
+/// except that of a terminal: write its end-of-file character, which is usually 4. A child that has closed
+/// its input is the error `BrokenPipe`.
 ///
 /// ```
 /// # #[cfg(unix)] {

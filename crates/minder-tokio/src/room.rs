@@ -49,8 +49,9 @@ pub(crate) async fn start<T>(mut start: impl FnMut() -> Result<T>) -> Result<(T,
         if !may_retry || (is_alone && was_alone) {
             return Err(error);
         }
-        was_alone = is_alone;
-        // An end since the attempt is reported as well: the notification is kept.
-        let _ = timeout(RETRY_PAUSE, ENDED.notified()).await;
+        // An end since the attempt is reported as well: the notification is kept. One of long ago is kept,
+        // too, and ends the wait at once.
+        let has_paused = timeout(RETRY_PAUSE, ENDED.notified()).await.is_err();
+        was_alone = is_alone && has_paused;
     }
 }

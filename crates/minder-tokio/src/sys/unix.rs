@@ -69,6 +69,12 @@ fn at_hang_up(error: io::Error) -> io::Result<usize> {
     if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) { Ok(0) } else { Err(error) }
 }
 
+/// Returns the error of a pipe without a reader for a terminal that no process has open any more.
+fn at_closed_terminal(error: io::Error) -> io::Error {
+    let is_closed = error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
+    if is_closed { io::ErrorKind::BrokenPipe.into() } else { error }
+}
+
 /// The writing end of the pipe to a child.
 #[derive(Debug)]
 pub(crate) struct Writer(AsyncFd<ChildStdin>);
@@ -82,19 +88,31 @@ impl Writer {
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         loop {
             let mut guard = ready!(self.0.poll_write_ready(cx))?;
-            if let Ok(result) = guard.try_io(|pipe| pipe.get_ref().write(bytes)) {
-                return Poll::Ready(result);
+            let is_closed = guard.ready().is_write_closed();
+            match guard.try_io(|pipe| pipe.get_ref().write(bytes)) {
+                Ok(result) => return Poll::Ready(result.map_err(at_closed_terminal)),
+                // A terminal that no process has open any more may be full for ever.
+                Err(_) if is_closed => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+                Err(_) => (),
             }
         }
     }
 
-    /// Ends the input of a terminal, which continues to be open. `is_line_open` tells whether the last byte
-    /// was not a line end: the first end-of-file character only ends that line then.
-    pub(crate) fn end_terminal(&self, is_line_open: bool) {
-        for _ in 0..1 + u8::from(is_line_open) {
-            // A pipe has no such character: its end is that it is closed.
-            let _ = self.0.get_ref().send_eof();
+    /// Ends the input of a terminal, which continues to be open, by as many end-of-file characters as are
+    /// `left`.
+    pub(crate) fn poll_end_terminal(&mut self, cx: &mut Context<'_>, left: &mut u8) -> Poll<()> {
+        while *left > 0 {
+            let Ok(mut guard) = ready!(self.0.poll_write_ready(cx)) else { break };
+            let send = |pipe: &AsyncFd<ChildStdin>| {
+                pipe.get_ref().send_eof().map_err(|error| io::Error::from(error.io_error().kind()))
+            };
+            // A pipe has no such character: its end is that it is closed. So any other error ends this, too.
+            let is_closed = guard.ready().is_write_closed();
+            if guard.try_io(send).is_ok() || is_closed {
+                *left -= 1;
+            }
         }
+        Poll::Ready(())
     }
 }
 
@@ -110,11 +128,12 @@ impl ExitDescriptor {
     }
 
     /// Waits until the child may have exited. The next call waits for the next report.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Ok(mut guard) = ready!(self.0.poll_read_ready(cx)) {
-            guard.clear_ready();
-        }
-        Poll::Ready(())
+    ///
+    /// # Errors
+    /// The runtime that watches it has ended.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.0.poll_read_ready(cx))?.clear_ready();
+        Poll::Ready(Ok(()))
     }
 }
 

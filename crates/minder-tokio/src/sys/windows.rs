@@ -62,7 +62,9 @@ impl Writer {
     }
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn end_terminal(&self, _is_line_open: bool) {}
+    pub(crate) fn poll_end_terminal(&mut self, _cx: &mut Context<'_>, _left: &mut u8) -> Poll<()> {
+        Poll::Ready(())
+    }
 }
 
 /// There is none.
@@ -74,7 +76,7 @@ impl ExitDescriptor {
         None
     }
 
-    pub(crate) fn poll(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match *self {}
     }
 }

@@ -127,6 +127,14 @@ async fn terminal_is_captured_to_its_end() {
 }
 
 #[tokio::test]
+async fn terminal_that_closes_before_all_is_read_is_no_error() {
+    let mut command = sh("stty -echo; head -n1 >/dev/null");
+    command.group(minder::Group::Terminal(minder::Size::default()));
+    let ended = output(&command, CaptureOptions::new().input("line\n".repeat(100_000))).await;
+    assert!(ended.expect("run a script").status.success());
+}
+
+#[tokio::test]
 async fn program_that_does_not_exist_is_named() {
     let missing = Command::new("no-such-program");
     let errors = [

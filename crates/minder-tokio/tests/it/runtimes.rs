@@ -44,3 +44,21 @@ fn child_moves_to_another_task_of_its_runtime() {
     let exit = runtime.block_on(async move { tokio::spawn(async move { child.wait().await }).await });
     assert_eq!(exit.expect("the task ends").expect("wait for it").status.code(), Some(8));
 }
+
+#[test]
+fn child_moves_to_another_runtime() {
+    let mut child = runtime(false).block_on(async {
+        let mut child = minder_tokio::spawn(&sh("sleep 0.5; exit 8")).expect("start");
+        let wait = tokio::time::timeout(std::time::Duration::from_millis(1), child.wait());
+        assert!(wait.await.is_err(), "it runs");
+        child
+    });
+    // The runtime that watched the child has ended. The wait uses next to no processor time.
+    let used = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let before = used();
+    let exit = runtime(false).block_on(async { child.wait().await });
+    assert_eq!(exit.expect("wait for it").status.code(), Some(8));
+    let nanoseconds = |time: rustix::time::Timespec| time.tv_sec * 1_000_000_000 + time.tv_nsec;
+    let spent = nanoseconds(used()) - nanoseconds(before);
+    assert!(spent < 200_000_000, "{spent} ns");
+}
