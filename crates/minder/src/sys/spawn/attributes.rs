@@ -10,15 +10,9 @@ use crate::process_attributes::{AttributeStep, ProcessAttributes, Resource, Reso
 
 // The calls with ids of 32 bits, where the others have 16.
 #[cfg(not(any(target_arch = "arm", target_arch = "x86")))]
-use libc::{
-    SYS_getuid as SYS_GETUID, SYS_setgid as SYS_SETGID, SYS_setgroups as SYS_SETGROUPS,
-    SYS_setuid as SYS_SETUID,
-};
+use libc::{SYS_setgid as SYS_SETGID, SYS_setgroups as SYS_SETGROUPS, SYS_setuid as SYS_SETUID};
 #[cfg(any(target_arch = "arm", target_arch = "x86"))]
-use libc::{
-    SYS_getuid32 as SYS_GETUID, SYS_setgid32 as SYS_SETGID, SYS_setgroups32 as SYS_SETGROUPS,
-    SYS_setuid32 as SYS_SETUID,
-};
+use libc::{SYS_setgid32 as SYS_SETGID, SYS_setgroups32 as SYS_SETGROUPS, SYS_setuid32 as SYS_SETUID};
 
 /// Sets the attributes of this process, the child, and leaves in `step` what it does. The order is that of
 /// the standard library.
@@ -34,13 +28,15 @@ pub(super) fn apply(attributes: &ProcessAttributes, step: &mut SpawnStep) -> Res
         // SAFETY: a number. The child has its own mask, without CLONE_FS.
         unsafe { libc::umask(*mask as libc::mode_t) };
     }
-    // SAFETY: no arguments.
-    let drops_groups = groups.is_none() && uid.is_some() && unsafe { libc::syscall(SYS_GETUID) } == 0;
-    let groups = if drops_groups { Some(&[][..]) } else { groups.as_deref() };
-    if let Some(groups) = groups {
+    if groups.is_some() || uid.is_some() {
         *step = SpawnStep::Attribute(AttributeStep::Groups);
+        let list = groups.as_deref().unwrap_or_default();
         // SAFETY: the list belongs to the waiting parent.
-        check(unsafe { libc::syscall(SYS_SETGROUPS, groups.len(), groups.as_ptr()) })?;
+        match check(unsafe { libc::syscall(SYS_SETGROUPS, list.len(), list.as_ptr()) }) {
+            // Without the privilege for it, the groups stay that nothing was said about.
+            Err(libc::EPERM) if groups.is_none() => (),
+            result => result?,
+        }
     }
     if let Some(gid) = gid {
         *step = SpawnStep::Attribute(AttributeStep::Gid);
@@ -77,36 +73,45 @@ fn check(result: libc::c_long) -> Result<(), i32> {
     if result < 0 { Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)) } else { Ok(()) }
 }
 
-/// Keeps this process as readable as it was, while a child with another user or group starts.
+/// Keeps this process as readable as it was, while children with another user or group start.
 ///
 /// The kernel forbids others to trace or to read a process that changes its ids (`dumpable` in prctl(2)).
 /// That is a property of the memory, which is ours as well: it has to stay until the child has left it, and
-/// would stay for ever. One thread at a time starts such a child, so that none allows it too early.
+/// would stay for ever. The last of several threads that start such children restores it.
 #[derive(Debug)]
-pub(super) struct DumpableGuard {
-    was_dumpable: bool,
-    _alone: MutexGuard<'static, ()>,
+pub(super) struct DumpableGuard(());
+
+/// How many threads start such a child, and what this process was before the first.
+static STARTING: Mutex<(usize, libc::c_int)> = Mutex::new((0, 0));
+
+fn starting() -> MutexGuard<'static, (usize, libc::c_int)> {
+    STARTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl DumpableGuard {
     /// Returns a guard if the attributes change the user or the group.
     pub(super) fn new(attributes: &ProcessAttributes) -> Option<Self> {
-        static ALONE: Mutex<()> = Mutex::new(());
         if attributes.uid.is_none() && attributes.gid.is_none() {
             return None;
         }
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: numbers only.
-        let was_dumpable = unsafe { libc::prctl(libc::PR_GET_DUMPABLE) } == 1;
-        Some(Self { was_dumpable, _alone: alone })
+        let (count, was) = &mut *starting();
+        if *count == 0 {
+            // SAFETY: numbers only.
+            *was = unsafe { libc::prctl(libc::PR_GET_DUMPABLE) };
+        }
+        *count += 1;
+        Some(Self(()))
     }
 }
 
 impl Drop for DumpableGuard {
     fn drop(&mut self) {
-        if self.was_dumpable {
+        let (count, was) = &mut *starting();
+        *count -= 1;
+        // The kernel takes no other values.
+        if *count == 0 && matches!(*was, 0 | 1) {
             // SAFETY: numbers only.
-            unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1) };
+            unsafe { libc::prctl(libc::PR_SET_DUMPABLE, *was) };
         }
     }
 }
