@@ -498,6 +498,30 @@ fn what_a_run_leaves_is_killed_unless_the_policy_lets_it_run() {
     });
 }
 
+/// A run that fails at once is not stable because its worker takes long to end.
+#[cfg(unix)]
+#[test]
+fn time_that_leftovers_take_to_end_is_not_run_time() {
+    let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
+    let policy = policy(Restart::OnFailure)
+        .max_restarts(Some(2))
+        .stable_after(Duration::from_millis(400))
+        .kill_leftovers(Some(Duration::from_millis(500)));
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' TERM; sleep 600 & exit 1"]);
+    set.spawn(&command, options(policy)).expect("start a shell");
+    let until = patience();
+    let mut restarts = 0;
+    loop {
+        match next_event(&mut set, until) {
+            Event::Restarted { .. } => restarts += 1,
+            Event::Done { .. } => break,
+            _ => (),
+        }
+    }
+    assert_eq!(restarts, 2);
+}
+
 #[cfg(unix)]
 #[test]
 fn requested_restart_gives_what_is_left_its_pause() {

@@ -97,7 +97,9 @@ impl ChildSet {
     /// Kills what the run of a child left, which has exited, if its policy says so.
     pub(super) fn kill_leftovers(&mut self, id: ChildId) {
         let Some(child) = self.children.get_mut(id) else { return };
-        let Some(how) = child.restart.as_ref().and_then(|restart| restart.kill_leftovers()) else { return };
+        let Some(restart) = &mut child.restart else { return };
+        restart.note_exit();
+        let Some(how) = restart.kill_leftovers() else { return };
         if child.termination.is_some() {
             return;
         }
@@ -127,7 +129,7 @@ impl ChildSet {
         let child = self.children.get_mut(id)?;
         let outcome = child.finish(&mut self.io.reactor, &mut self.snapshot)?;
         let next_start = child.restart.as_mut().and_then(|restart| {
-            let delay = restart.after_run(&outcome, Instant::now())?;
+            let delay = restart.after_run(&outcome)?;
             Some((delay, restart.restarts))
         });
         let Some((delay, restarts)) = next_start else {

@@ -202,6 +202,8 @@ pub(super) struct RestartState {
     random: Random,
     /// When the present run began.
     started_at: Instant,
+    /// When the child of the present run exited, if it has.
+    exited_at: Option<Instant>,
     /// The restarts since the last stable run.
     in_row: u32,
     /// All restarts.
@@ -224,6 +226,7 @@ impl RestartState {
             policy,
             random: Random::new(seed),
             started_at: Instant::now(),
+            exited_at: None,
             in_row: 0,
             restarts: 0,
             requested: false,
@@ -244,6 +247,11 @@ impl RestartState {
         self.started_at = Instant::now();
     }
 
+    /// Notes that the child has exited: the run does not last until what it left has ended.
+    pub(super) fn note_exit(&mut self) {
+        self.exited_at = Some(Instant::now());
+    }
+
     /// Returns how to kill what a run leaves.
     pub(super) fn kill_leftovers(&self) -> Option<Termination> {
         self.policy.kill_leftovers.map(Termination::after_grace)
@@ -256,7 +264,8 @@ impl RestartState {
 
     /// Returns the delay until the next start after a run with this outcome, or `None` if the child is
     /// done. `ended_at` is when the end of the run was observed.
-    pub(super) fn after_run(&mut self, outcome: &Outcome, ended_at: Instant) -> Option<Duration> {
+    pub(super) fn after_run(&mut self, outcome: &Outcome) -> Option<Duration> {
+        let ended_at = self.exited_at.take().unwrap_or_else(Instant::now);
         if std::mem::take(&mut self.requested) {
             self.in_row = 0;
             self.restarts += 1;
