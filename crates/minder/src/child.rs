@@ -299,7 +299,8 @@ impl Child {
     }
 
     /// Sends the first signal of a kill that [`advance_kill`](Self::advance_kill) continues, for a program
-    /// that may not wait: [`kill_and_wait`](Self::kill_and_wait) in steps.
+    /// with an event loop: [`kill_and_wait`](Self::kill_and_wait) in steps. Each waits a moment, and 0.5 s at
+    /// most, until processes that left the group of the child have stopped.
     ///
     /// ```
     /// # #[cfg(unix)] {

@@ -50,7 +50,7 @@ pub struct Output {
 
 impl Output {
     /// Returns the pieces of both outputs in the order in which they were read, if
-    /// [`CaptureOptions::record_order`] is set, and no piece otherwise. Neighbours are of different streams.
+    /// [`CaptureOptions::record_order`] is set, and no piece otherwise.
     ///
     /// ```
     /// # #[cfg(unix)] {

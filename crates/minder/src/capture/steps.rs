@@ -241,8 +241,11 @@ impl Capture {
         self.is_open[stream as usize] = false;
     }
 
-    /// Does what is due, and returns what to wait for. Never waits. The caller has read what was there: an
+    /// Does what is due, and returns what to wait for. The caller has read what was there: an
     /// output that a process keeps open is given up as [`CaptureOptions::leak_timeout`] says.
+    ///
+    /// It does not wait for the child. A kill waits a moment, and 0.5 s at most, until processes that left
+    /// the group of the child have stopped.
     ///
     /// # Errors
     /// - [`Limit`](crate::ErrorKind::Limit): the child wrote more than [`CaptureOptions::max_bytes`].

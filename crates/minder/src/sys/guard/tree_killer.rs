@@ -246,7 +246,7 @@ impl TreeKiller<'_> {
 /// not waited for any longer.
 fn is_still(pid: i32, since: Instant) -> bool {
     read_stat_of(pid).is_none_or(|stat: ProcStat| {
-        stat.is_still() || (stat.waits_in_kernel() && since.elapsed() >= STOP_MAX_IN_KERNEL)
+        stat.is_still() || stat.exiting || (stat.waits_in_kernel() && since.elapsed() >= STOP_MAX_IN_KERNEL)
     })
 }
 

@@ -250,9 +250,9 @@ fn thread_children(file: impl rustix::path::Arg, found: &mut Vec<libc::pid_t>) -
     Ok(())
 }
 
-/// Waits until these processes, which got a stop signal, are stopped or have exited, and at most until
-/// `until`. A process that waits in the kernel (state D) stops later: the parent in `vfork`, or the reader of
-/// a file server. It is waited for until `until_in_kernel`.
+/// Waits until these processes, which got a stop signal, are stopped or exit, and at most until `until`.
+/// A process that waits in the kernel (state D) stops later: the parent in `vfork`, or the reader of a
+/// file server. It is waited for until `until_in_kernel`.
 pub(super) fn wait_stopped(
     processes: impl Iterator<Item = libc::pid_t>,
     until: Instant,
@@ -260,6 +260,7 @@ pub(super) fn wait_stopped(
 ) {
     for pid in processes {
         while let Ok(Some(process)) = entry(pid)
+            && !process.exiting
             && !matches!(process.state, b'T' | b't')
             && Instant::now() < if process.state == b'D' { until_in_kernel } else { until }
         {
