@@ -9,7 +9,7 @@ use rustix::process::{DumpableBehavior, dumpable_behavior};
 
 use crate::support::{alone, patience, skip};
 
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED: u32 = 65534;
 
 /// Returns whether this process may set user ids, and skips the test otherwise.
 fn is_root() -> bool {
@@ -53,11 +53,11 @@ fn child_has_the_user_and_the_groups_of_its_command() {
     if !is_root() {
         return;
     }
-    let text = status(|command| command.uid(NOBODY).gid(7).groups([8, 9]));
+    let text = status(|command| command.uid(UNPRIVILEGED).gid(7).groups([8, 9]));
     assert_eq!((field(&text, "Uid"), field(&text, "Gid")), (vec!["65534"; 4], vec!["7"; 4]));
     assert_eq!(field(&text, "Groups"), ["8", "9"]);
     // Those of root are dropped with its user.
-    let text = status(|command| command.uid(NOBODY));
+    let text = status(|command| command.uid(UNPRIVILEGED));
     assert!(field(&text, "Groups").is_empty(), "{text}");
     let text = status(|command| command.groups([5]));
     assert_eq!((field(&text, "Uid"), field(&text, "Groups")), (vec!["0"; 4], vec!["5"]));
@@ -70,7 +70,7 @@ fn start_as_another_user_does_not_change_this_process() {
     }
     alone("spawn::attributes::start_as_another_user_does_not_change_this_process", || {
         let mut command = Command::new("true");
-        command.uid(NOBODY).gid(NOBODY).umask(0o777).limit(Resource::CoreSize, Some(0), Some(0));
+        command.uid(UNPRIVILEGED).gid(UNPRIVILEGED).umask(0o777).limit(Resource::CoreSize, Some(0), Some(0));
         let command = Arc::new(command);
         let start = || {
             let command = Arc::clone(&command);
@@ -97,7 +97,7 @@ fn child_of_another_user_dies_with_its_parent() {
     }
     let start = || {
         let mut command = Command::new("sleep");
-        command.arg("600").uid(NOBODY).die_with_parent(true);
+        command.arg("600").uid(UNPRIVILEGED).die_with_parent(true);
         command.spawn().expect("start sleep")
     };
     let mut child = std::thread::spawn(start).join().expect("join thread");
@@ -145,7 +145,7 @@ fn error_names_the_attribute_that_is_refused() {
     alone("spawn::attributes::error_names_the_attribute_that_is_refused", || {
         if rustix::process::geteuid().is_root() {
             // SAFETY: numbers only. The test is alone in its process.
-            assert_eq!(unsafe { libc::setgid(NOBODY) } | unsafe { libc::setuid(NOBODY) }, 0);
+            assert_eq!(unsafe { libc::setgid(UNPRIVILEGED) } | unsafe { libc::setuid(UNPRIVILEGED) }, 0);
         }
         let refused = |change: &dyn Fn(&mut Command) -> &mut Command| {
             let mut command = Command::new("sleep");
