@@ -177,6 +177,31 @@ fn kept_chunks_that_stop_every_child_are_an_error() {
     assert_eq!(bytes, 600_000);
 }
 
+/// Its bytes are in the queue, not with the host: another thread resumes it.
+#[test]
+fn wait_outlasts_a_paused_child_that_fills_its_memory() {
+    let limits = ChildSetOptions::new().max_child_bytes(64 << 10);
+    let set = BackgroundSet::new(limits).expect("create set");
+    let id = set.spawn(&test_child("spew 300000"), SpawnOptions::default()).expect("spawn test child");
+    set.pause_events(id).expect("pause events");
+    let resumer = set.clone();
+    let thread = std::thread::spawn(move || {
+        // Long enough that the wait asks several times whether an event can come.
+        meanwhile(Duration::from_millis(700));
+        resumer.resume_events(id).expect("resume events");
+    });
+    assert!(set.wait(None).expect("wait for an event"));
+    thread.join().expect("thread that resumes");
+    let mut bytes = 0;
+    let count = |event| {
+        if let Event::Output { chunk, .. } = event {
+            bytes += chunk.len();
+        }
+    };
+    assert!(set.wait_all(None, count).expect("wait for all"));
+    assert_eq!(bytes, 300_000);
+}
+
 #[test]
 fn drop_oldest_keeps_the_newest_bytes() {
     each_backend(|backend| {

@@ -10,7 +10,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use minder::BackgroundSet;
+use minder::{BackgroundSet, ErrorKind};
 
 use crate::system::{self, Channel};
 
@@ -129,7 +129,7 @@ fn tell(set: &BackgroundSet, shared: &Shared) {
     loop {
         // No lock of ours is held while the thread waits for the set or for Emacs.
         let wanted = shared.next();
-        if wanted != Wanted::Rest && set.wait(None).is_err() {
+        if wanted != Wanted::Rest && !has_waited_for_event(set) {
             return;
         }
         // After a pause, the event is not part of much output.
@@ -138,6 +138,18 @@ fn tell(set: &BackgroundSet, shared: &Shared) {
         }
         let channel = Arc::clone(&shared.lock().channel);
         channel.tell();
+    }
+}
+
+/// Waits for an event of the set. Returns whether there is one: otherwise the set was stopped.
+fn has_waited_for_event(set: &BackgroundSet) -> bool {
+    loop {
+        match set.wait(None) {
+            Ok(_) => return true,
+            // Lisp holds chunks for a moment, while it copies them.
+            Err(error) if error.kind() == ErrorKind::Limit => (),
+            Err(_) => return false,
+        }
     }
 }
 

@@ -96,6 +96,11 @@ impl EventQueue {
         !self.ready.is_empty()
     }
 
+    /// Returns whether events are queued, of children that are paused too.
+    pub(super) fn holds_events(&self) -> bool {
+        self.has_events() || self.children.values().any(|child| !child.events.is_empty())
+    }
+
     /// Removes all children and returns them, so that the caller can drop their chunks without the
     /// lock.
     pub(super) fn clear(&mut self) -> Vec<ChildQueue> {
@@ -371,6 +376,7 @@ mod tests {
         fixture.push_done(0);
         assert_eq!(fixture.drain(usize::MAX), "1>x");
         assert_eq!((fixture.queue.has_events(), fixture.queue.bytes()), (false, 2));
+        assert!(fixture.queue.holds_events());
         assert!(fixture.queue.set_paused(paused, false));
         assert_eq!(fixture.drain(usize::MAX), "0>ab, 0 done-1");
         assert!(!fixture.queue.set_paused(paused, true));

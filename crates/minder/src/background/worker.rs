@@ -188,9 +188,9 @@ impl Worker<'_> {
     }
 
     /// Fails if all children wait for memory that chunks of the host hold. Chunks of events that the host
-    /// has not taken are not its own.
+    /// has not taken, those of paused children too, are not its own.
     fn check_starved(&self) -> Result<()> {
-        let has_events = self.set.has_pending_events() || self.shared.state.lock().queue.has_events();
+        let has_events = self.set.has_pending_events() || self.shared.state.lock().queue.holds_events();
         if has_events { Ok(()) } else { self.set.check_starved() }
     }
 
