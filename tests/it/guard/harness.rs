@@ -203,25 +203,32 @@ pub(crate) fn send_group(leader: Pid, signal: Signal) {
 }
 
 /// Returns the pids for which `chosen` holds, except 1 and our own. A process that forks and exits while
-/// the table is read has a newer pid, which is looked up until none is newer.
+/// the table is read has a newer pid, which is looked up: until none is newer, or, since other tests fork
+/// all the time, until several looks found none that is chosen.
 pub(crate) fn every_process(chosen: impl Fn(Pid) -> bool) -> Vec<Pid> {
+    const LOOKS_MAX: usize = 50;
+    const VAIN_LOOKS_MAX: usize = 5;
     let mut newest = newest_pid();
     let chosen = |pid: &Pid| *pid != Pid::INIT && *pid != rustix::process::getpid() && chosen(*pid);
     let numbers = fs::read_dir("/proc").expect("list processes").flatten();
     let pids = numbers.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
     let mut pids: Vec<Pid> = pids.filter(&chosen).collect();
-    loop {
+    let mut vain_looks = 0;
+    for _ in 0..LOOKS_MAX {
         let before = newest;
         newest = newest_pid();
-        if newest == before {
-            pids.sort_unstable_by_key(|pid| pid.as_raw_nonzero());
-            pids.dedup();
-            return pids;
+        if newest == before || vain_looks == VAIN_LOOKS_MAX {
+            break;
         }
         // The pids begin again at the lowest.
         let first = if newest > before { before + 1 } else { 1 };
+        let count_before = pids.len();
         pids.extend((first..=newest).filter_map(Pid::from_raw).filter(is_leader).filter(&chosen));
+        vain_looks = if pids.len() == count_before { vain_looks + 1 } else { 0 };
     }
+    pids.sort_unstable_by_key(|pid| pid.as_raw_nonzero());
+    pids.dedup();
+    pids
 }
 
 /// The pid that was assigned last: the last field of proc_loadavg(5).

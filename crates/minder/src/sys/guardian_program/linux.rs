@@ -22,8 +22,8 @@ use crate::sys::process_tree::{ProcEntry, each_newer_process, each_process, newe
 const SEARCHES_MAX: usize = 8;
 /// How many searches in a row have to find nothing.
 const CLEAN_SEARCHES: u32 = 2;
-/// How often newer processes are looked up in one search.
-const LOOK_UPS_MAX: usize = 1000;
+/// How long newer processes are looked up in one search. Others of the machine may fork all the time.
+const LOOK_UP_TIME_MAX: Duration = Duration::from_millis(100);
 /// If nothing new was found for this long, the rest has its SIGKILL and cannot act on it yet (an
 /// unreachable file server), or may not be signalled by this user.
 const QUIET_MAX: Duration = Duration::from_secs(1);
@@ -193,9 +193,10 @@ impl Ending {
 }
 
 /// Visits the processes that are newer than this pid, until none is newer than the last that was visited:
-/// then each living process was visited, or is older.
+/// then each living process was visited, or is older. Stops after [`LOOK_UP_TIME_MAX`].
 fn look_up_newer(mut newest: libc::pid_t, mut visit: impl FnMut(ProcEntry)) {
-    for _ in 0..LOOK_UPS_MAX {
+    let until = Instant::now() + LOOK_UP_TIME_MAX;
+    while Instant::now() < until {
         let before = newest;
         match newest_pid() {
             Some(pid) if pid != before => newest = pid,
