@@ -12,6 +12,8 @@ use crate::{Error, ErrorKind, Operation, Result};
 /// or the machine may have been suspended.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 const KILL_SIGNALS_MIN: u32 = 50;
+/// When `SIGKILL` is sent once more to a tree whose child has not exited. Each time the tree is searched.
+const KILL_REPEAT_AFTER: Duration = Duration::from_millis(100);
 /// How often the tree is checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// The longest time between two searches of the whole process table. It begins with
@@ -234,6 +236,11 @@ impl TerminationState {
         self.sent += 1;
         self.next_at = add_pause(now, step.pause);
         Some(TreeSignal::Signal(step.signal))
+    }
+
+    /// Returns whether a `SIGKILL` was sent that a busy machine may not have handled yet.
+    pub(crate) fn is_kill_recent(&self, now: Instant) -> bool {
+        self.escalated.is_some_and(|(first, _)| now < first + KILL_REPEAT_AFTER)
     }
 
     /// Returns whether it is useless to wait for the tree any longer.

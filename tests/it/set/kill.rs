@@ -73,36 +73,65 @@ fn graceful_kill_escalates_for_processes_that_ignore_it() {
 #[cfg(target_os = "linux")]
 #[test]
 fn graceful_kill_ends_what_a_forking_child_starts_meanwhile() {
-    use rustix::process::{Pid, Signal, kill_process};
     let seconds = format!("60000.{}", std::process::id());
-    let is_ours = |pid: &u32| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).any(|word| word == seconds.as_bytes())
-    };
     let script = format!("i=0; while [ $i -lt 300 ]; do setsid sleep {seconds} & i=$((i+1)); done; wait");
-    let shell = |words: &[&str]| {
-        let mut command = minder::Command::new(words[0]);
-        command.args(&words[1..]).arg(&script);
-        command
-    };
     // A shell that leads the group is stopped with it; one in another session is stopped alone.
-    let commands = [shell(&["sh", "-c"]), shell(&["setsid", "--fork", "--wait", "sh", "-c"])];
+    let shells = [["sh", "-c"].as_slice(), &["setsid", "--fork", "--wait", "sh", "-c"]];
     for round in 0..if crate::support::is_long() { 200 } else { 16 } {
-        let command = &commands[round as usize % 2];
         let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
-        let id = set.spawn(command, SpawnOptions::new()).expect("spawn shell");
+        let id =
+            set.spawn(&shell(shells[round as usize % 2], &script), SpawnOptions::new()).expect("spawn shell");
         let moment = Duration::from_millis(30 + round * 7 % 40);
         set.wait_all(Some(moment), drop).expect("wait for shell");
         set.kill(id, Termination::graceful(60 * SECOND)).expect("kill tree");
         assert!(set.wait_all(Some(patience() - Instant::now()), drop).expect("wait for shell"), "in time");
-        let pids = std::fs::read_dir("/proc").expect("list processes").flatten();
-        let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let left: Vec<u32> = pids.filter(is_ours).collect();
-        for pid in left.iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
-            let _ = kill_process(pid, Signal::KILL);
-        }
-        assert!(left.is_empty(), "round {round}: {left:?} are alive");
+        assert_none_runs(&seconds, round);
     }
+}
+
+/// Many trees are searched in one look at the process table, unless most processes left their groups.
+#[cfg(target_os = "linux")]
+#[test]
+fn kill_of_all_ends_what_forking_children_start_meanwhile() {
+    const TREES: usize = 100;
+    let seconds = format!("70000.{}", std::process::id());
+    // What has left the group has children, too.
+    let script = format!("setsid sh -c 'sleep {seconds} & setsid sleep {seconds} & wait' & wait");
+    for round in 0..if crate::support::is_long() { 30 } else { 2 } {
+        let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
+        for _ in 0..TREES {
+            set.spawn(&shell(&["sh", "-c"], &script), SpawnOptions::new()).expect("spawn shell");
+        }
+        set.wait_all(Some(Duration::from_millis(60 + round * 37 % 100)), drop).expect("wait for shells");
+        let how = if round % 2 == 0 { Termination::IMMEDIATE } else { Termination::graceful(60 * SECOND) };
+        set.kill_all(how).expect("kill all trees");
+        assert!(set.wait_all(Some(patience() - Instant::now()), drop).expect("wait for shells"), "in time");
+        assert_none_runs(&seconds, round);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn shell(words: &[&str], script: &str) -> minder::Command {
+    let mut command = minder::Command::new(words[0]);
+    command.args(&words[1..]).arg(script);
+    command
+}
+
+/// Checks that no process has this word in its command line, and ends those that have.
+#[cfg(target_os = "linux")]
+fn assert_none_runs(word: &str, round: u64) {
+    use rustix::process::{Pid, Signal, kill_process};
+    let has_word = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.windows(word.len()).any(|part| part == word.as_bytes())
+    };
+    let pids = std::fs::read_dir("/proc").expect("list processes").flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let left: Vec<u32> = pids.filter(has_word).collect();
+    for pid in left.iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+    assert!(left.is_empty(), "round {round}: {left:?} are alive");
 }
 
 /// Without a free descriptor the set cannot search `/proc`. It treats the processes of the tree as

@@ -20,7 +20,7 @@ use crate::event::{ChildId, Event, NextEvent, Stream};
 use crate::guardian::Guardian;
 use crate::poll::Waker;
 use crate::sys::pipe::Writer;
-use crate::sys::process_tree::TreeSignal;
+use crate::sys::process_tree::{ProcessSnapshot, ProcessTree, TreeSignal, TreeTable};
 use crate::sys::reactor::Reactor;
 use crate::sys::reap::reap_orphans;
 use crate::sys::signal::Signal;
@@ -98,7 +98,9 @@ pub struct ChildSet {
     /// The reports of a wait. Kept for its memory.
     pub(super) reports: Vec<crate::sys::wait::Report>,
     /// The processes of the machine after the last wait, if they were looked for.
-    pub(super) snapshot: Option<crate::sys::process_tree::ProcessSnapshot>,
+    pub(super) snapshot: Option<ProcessSnapshot>,
+    /// The trees of all children, while all are being signalled.
+    tree_table: Option<TreeTable>,
     /// Whether the caller watches the descriptor of [`poll_handle`](Self::poll_handle).
     is_watched: bool,
 }
@@ -162,6 +164,7 @@ impl ChildSet {
             thread_time_reads: rate.map(ThreadTimeReads::at_rate),
             reports: Vec::new(),
             snapshot: None,
+            tree_table: None,
             is_watched: false,
         })
     }
@@ -386,7 +389,7 @@ impl ChildSet {
         let resumed = self.leave_turns(id);
         let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         let pid = child.process.pid();
-        let signalled = child.tree.signal_all(&child.process, how.first());
+        let signalled = child.tree.signal_all_by(&child.process, how.first(), self.tree_table.as_ref());
         self.arm(id, TimerKind::Termination, termination.check_at(now));
         self.update_poll_handle()?;
         signalled.map_err(|error| {
@@ -415,10 +418,17 @@ impl ChildSet {
     /// # Errors
     /// As [`kill`](Self::kill).
     pub fn kill_all(&mut self, how: Termination) -> Result<()> {
+        let trees = self.children.values_mut().filter_map(|child| {
+            child.process.check();
+            let can_signal = child.tree.can_signal(&child.process);
+            can_signal.then_some((&mut child.tree, &child.process))
+        });
+        self.tree_table = ProcessTree::stop_all(&mut trees.collect::<Vec<_>>(), how.first());
         let mut result = Ok(());
         for id in self.children.ids() {
             result = result.and(self.kill(id, how));
         }
+        self.tree_table = None;
         result
     }
 

@@ -4,6 +4,7 @@
 //! These are separate and come in any order. The methods change only the child and return what the
 //! set has to do.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::child::{ChildState, Phase};
@@ -57,6 +58,21 @@ pub(super) enum TerminationStep {
     /// The tree is gone, or will never be: the kill is finished.
     Finished,
     CheckAgain(Instant),
+}
+
+/// One search of the process table for all kills whose timers expire together.
+#[derive(Debug, Default)]
+pub(super) struct TerminationSearch {
+    /// The children that have exited and are not reaped, once one of them was looked at.
+    pub(super) exited: Option<HashSet<u32>>,
+    snapshot: Option<ProcessSnapshot>,
+}
+
+impl TerminationSearch {
+    fn snapshot(&mut self) -> &ProcessSnapshot {
+        let Self { exited, snapshot } = self;
+        snapshot.get_or_insert_with(|| ProcessSnapshot::without(exited.get_or_insert_default()))
+    }
 }
 
 impl ChildState {
@@ -211,24 +227,25 @@ impl ChildState {
     }
 
     /// Continues a kill: sends the next signal when it is due, and finishes the kill when the tree is
-    /// gone. `snapshot` is shared by all children whose timers expire together.
+    /// gone.
     pub(super) fn advance_termination(
         &mut self,
         now: Instant,
-        snapshot: &mut Option<ProcessSnapshot>,
+        search: &mut TerminationSearch,
     ) -> TerminationStep {
         let has_exited = self.has_exited();
         let Some(termination) = &mut self.termination else { return TerminationStep::None };
         // A search of the whole process table is expensive. It is needed only after the exit, and is
         // made less and less often: it would use most of a processor during a long grace period.
-        let is_alive = !has_exited
-            || !termination.may_search(now)
-            || self.tree.is_alive(snapshot.get_or_insert_with(ProcessSnapshot::now));
+        let is_alive = !has_exited || !termination.may_search(now) || self.tree.is_alive(search.snapshot());
         if !is_alive || termination.is_hopeless(now) {
             self.termination = None;
             return TerminationStep::Finished;
         }
-        let signal = termination.next_signal(now);
+        // An exit that this thread has not come to see comes with the next report.
+        let is_dying =
+            !has_exited && (termination.is_kill_recent(now) || matches!(self.process.peek(), Ok(Some(_))));
+        let signal = if is_dying { None } else { termination.next_signal(now) };
         let check_at = termination.check_at(now);
         if let Some(signal) = signal {
             // A process that may no longer be signalled is waited for. That must not end the wait for

@@ -98,6 +98,16 @@ impl<T> Slab<T> {
         self.slots.iter().enumerate().filter_map(id).collect()
     }
 
+    /// Returns all values.
+    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().filter_map(|slot| slot.value.as_ref())
+    }
+
+    /// Returns all values.
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.slots.iter_mut().filter_map(|slot| slot.value.as_mut())
+    }
+
     /// Returns the key under which an endpoint of a child is registered with the reactor.
     pub(super) fn key(&self, id: ChildId, endpoint: Endpoint) -> u64 {
         id.as_u64() | (endpoint as u64) << ENDPOINT_SHIFT

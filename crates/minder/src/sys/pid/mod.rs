@@ -10,6 +10,8 @@ mod windows;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use self::pidfd::{available as pidfd_available, signal_group_of};
 #[cfg(unix)]
-pub(crate) use self::unix::{exists, is_unreaped_child, open_pidfd, stop_signal, wait_for_exit, wait_id};
+pub(crate) use self::unix::{
+    exists, group_now, is_unreaped_child, open_pidfd, stop_signal, wait_for_exit, wait_id,
+};
 #[cfg(windows)]
 pub(crate) use self::windows::open_process;

@@ -1,6 +1,6 @@
 //! waitid(2) and its relatives: exit statuses and stops of children, and whether a pid is in use.
 
-#![expect(unsafe_code, reason = "waitid with resource usage, kill with signal 0")]
+#![expect(unsafe_code, reason = "waitid with resource usage, kill with signal 0, getpgid")]
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -31,6 +31,15 @@ pub(crate) fn exists(pid: libc::pid_t) -> bool {
     // SAFETY: kill takes two numbers; signal 0 only asks.
     let answer = unsafe { libc::kill(pid, 0) };
     answer == 0 || !is_no_such_process(&io::Error::last_os_error())
+}
+
+/// Returns the current process group of a process, or `None` if the process does not exist.
+pub(crate) fn group_now(pid: libc::pid_t) -> Option<libc::pid_t> {
+    // SAFETY: getpgid takes a number.
+    match unsafe { libc::getpgid(pid) } {
+        -1 => None,
+        group => Some(group),
+    }
 }
 
 /// Returns whether the process is a child of ours that has not been reaped.

@@ -6,14 +6,22 @@ mod types;
 mod unix;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod proc;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod search;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod no_table;
 #[cfg(windows)]
 mod windows;
 
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) use self::no_table::TreeTable;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(in crate::sys) use self::proc::{
     Entry as ProcEntry, PF_EXITING, each as each_process, each_newer as each_newer_process, newest_pid,
     signal as signal_process, why_no_table,
 };
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use self::search::TreeTable;
 pub(crate) use self::thread_times::main_thread_times;
 pub(crate) use self::types::TreeSignal;
 #[cfg(unix)]

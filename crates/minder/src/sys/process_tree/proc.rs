@@ -6,7 +6,6 @@
 
 #![expect(unsafe_code, reason = "kill and pidfd_send_signal of a process that was just identified")]
 
-use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -115,22 +114,39 @@ thread_local! {
 
 /// Visits every living process of the machine that this user may see. Returns an error if one may
 /// be missing. Visits none if `/proc` cannot be used.
-pub(in crate::sys) fn each(mut visit: impl FnMut(Entry)) -> io::Result<()> {
+pub(in crate::sys) fn each(visit: impl FnMut(Entry)) -> io::Result<()> {
+    each_of(|_| true, visit)
+}
+
+/// The same, for the processes whose pids are wanted.
+pub(super) fn each_of(
+    is_wanted: impl Fn(libc::pid_t) -> bool,
+    mut visit: impl FnMut(Entry),
+) -> io::Result<()> {
     if why_no_table().is_some() {
         return Ok(());
     }
     #[cfg(test)]
     SCANS.with(|scans| scans.set(scans.get() + 1));
+    each_pid(|pid| {
+        if is_wanted(pid)
+            && let Some(process) = entry(pid)?
+        {
+            visit(process);
+        }
+        Ok(())
+    })
+}
+
+/// Visits the pids of the table. Returns the first error of a visit, or an error if one may be missing.
+pub(super) fn each_pid(mut visit: impl FnMut(libc::pid_t) -> io::Result<()>) -> io::Result<()> {
     let items = match fs::read_dir("/proc") {
         Err(error) if !is_exhausted(&error) => return Ok(()),
         items => items?,
     };
     for item in items {
-        let pid = item?.file_name().to_str().and_then(|name| name.parse().ok());
-        if let Some(pid) = pid
-            && let Some(process) = entry(pid)?
-        {
-            visit(process);
+        if let Some(pid) = item?.file_name().to_str().and_then(|name| name.parse().ok()) {
+            visit(pid)?;
         }
     }
     Ok(())
@@ -175,81 +191,6 @@ fn leads_threads(id: libc::pid_t) -> bool {
     leader.is_some_and(|leader| leader.trim().parse() == Ok(id))
 }
 
-/// Adds all living descendants of `root`, and of those found before, that are outside `group` and can be
-/// read, without `root` itself, and returns those inside it. Removes those that have exited: their pids may
-/// belong to unrelated processes by now.
-pub(super) fn descendants(
-    root: Option<libc::pid_t>,
-    group: Option<libc::pid_t>,
-    detached: &mut HashSet<(libc::pid_t, u64)>,
-) -> HashSet<(libc::pid_t, u64)> {
-    let mut members = HashSet::new();
-    if why_no_table().is_some() {
-        detached.clear();
-        return members;
-    }
-    detached.retain(|process| is_alive(*process).unwrap_or(true));
-    let mut parents = Vec::from_iter(root);
-    parents.extend(detached.iter().map(|&(pid, _)| pid));
-    while let Some(parent) = parents.pop() {
-        for pid in children(parent) {
-            // The entry is read after the pid was listed as a child. Only if it is still a child of this
-            // parent, the start time is that of the descendant.
-            let Some(child) = entry(pid).ok().flatten().filter(|process| process.parent == parent) else {
-                continue;
-            };
-            let process = (pid, child.started);
-            let is_new = if Some(child.group) == group {
-                detached.remove(&process);
-                members.insert(process)
-            } else {
-                detached.insert(process)
-            };
-            if is_new {
-                parents.push(pid);
-            }
-        }
-    }
-    members
-}
-
-/// Returns the children of every thread of `pid`. Where the kernel has no `children` file
-/// (CONFIG_PROC_CHILDREN), it searches the whole table.
-fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
-    let mut found = Vec::new();
-    let tasks = format!("/proc/{pid}/task");
-    // The links of the directory are `.`, `..` and one for each thread. Nearly every process has one thread.
-    let has_one_thread = rustix::fs::stat(&tasks).is_ok_and(|stat| stat.st_nlink == 3);
-    if has_one_thread && thread_children(format!("{tasks}/{pid}/children"), &mut found).is_ok() {
-        return found;
-    }
-    let Ok(threads) = fs::read_dir(&tasks) else { return found };
-    for thread in threads.flatten() {
-        if thread_children(thread.path().join("children"), &mut found).is_err() {
-            let _ = each(|process| {
-                if process.parent == pid {
-                    found.push(process.pid);
-                }
-            });
-            break;
-        }
-    }
-    found
-}
-
-/// Appends the pids in a `children` file.
-fn thread_children(file: impl rustix::path::Arg, found: &mut Vec<libc::pid_t>) -> io::Result<()> {
-    use rustix::fs::{Mode, OFlags};
-    let file = rustix::fs::open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut list = Vec::with_capacity(64);
-    while rustix::io::read(&file, rustix::buffer::spare_capacity(&mut list))? > 0 {
-        list.reserve(list.len().max(64));
-    }
-    let list = String::from_utf8_lossy(&list);
-    found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<libc::pid_t>().ok()));
-    Ok(())
-}
-
 /// Waits until these processes, which got a stop signal, are stopped or exit, and at most until `until`.
 /// A process that waits in the kernel (state D) stops later: the parent in `vfork`, or the reader of a
 /// file server. It is waited for until `until_in_kernel`.
@@ -270,7 +211,7 @@ pub(super) fn wait_stopped(
 }
 
 /// Returns whether this process is alive.
-fn is_alive((pid, started): (libc::pid_t, u64)) -> io::Result<bool> {
+pub(super) fn is_alive((pid, started): (libc::pid_t, u64)) -> io::Result<bool> {
     Ok(entry(pid)?.is_some_and(|process| process.started == started))
 }
 

@@ -13,3 +13,12 @@ pub(crate) enum TreeSignal {
     /// Continue all processes.
     Continue,
 }
+
+#[cfg(unix)]
+impl TreeSignal {
+    /// Returns whether it is a signal that stops a process. It is sent alone.
+    pub(super) fn is_stop(self) -> bool {
+        const STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+        matches!(self, Self::Signal(signal) if STOPS.contains(&signal))
+    }
+}

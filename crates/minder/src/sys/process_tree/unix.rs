@@ -4,11 +4,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::TreeSignal;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+use super::no_table::{Found, Members, descendants, each_of, signal as signal_found, wait_stopped};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use super::proc::{each_of, signal as signal_found, wait_stopped};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use super::search::{Found, Members, descendants};
+use super::{TreeSignal, TreeTable};
+use crate::sys::pid::group_now;
 use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
 
@@ -19,15 +24,15 @@ pub(crate) const SIGNAL_MAX: i32 =
 /// Whether it is cheap to check if a process of a tree is left. With `/proc` the check reads the
 /// whole process table.
 pub(crate) const CHECK_IS_CHEAP: bool = false;
-/// The signals that stop a process.
-const STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 /// How often descendants are looked for that started while others were stopped.
 const PASSES_MAX: usize = 8;
+/// The fewest trees for which one table is read.
+const TABLE_TREES_MIN: usize = 16;
+/// How many processes in a table cost as much as the search for one tree.
+const OTHERS_PER_TREE: usize = 8;
 /// The longest wait for processes to stop that need a processor for that.
-#[cfg(any(target_os = "linux", target_os = "android"))]
 const STOP_MAX: Duration = Duration::from_millis(500);
 /// The longest wait for processes to stop that wait in the kernel.
-#[cfg(any(target_os = "linux", target_os = "android"))]
 const STOP_MAX_IN_KERNEL: Duration = Duration::from_millis(20);
 
 /// The processes that came from one child, as far as they can be found: its group, and on Linux the
@@ -40,7 +45,7 @@ pub(crate) struct ProcessTree {
     leader: libc::pid_t,
     /// Descendants outside the group that were seen, with their start times, which distinguish a
     /// reused pid.
-    detached: HashSet<(libc::pid_t, u64)>,
+    detached: HashSet<Found>,
     /// Whether a search after the exit of the leader found no process. None can follow.
     is_gone: bool,
 }
@@ -63,39 +68,64 @@ impl ProcessTree {
 
     /// Sends the signal to every process. If other code reaped the leader, `process` must know that.
     pub(crate) fn signal_all(&mut self, process: &Process, signal: TreeSignal) -> io::Result<()> {
+        self.signal_all_by(process, signal, None)
+    }
+
+    /// The same, for a tree that was stopped when the table was made.
+    pub(crate) fn signal_all_by(
+        &mut self,
+        process: &Process,
+        signal: TreeSignal,
+        table: Option<&TreeTable>,
+    ) -> io::Result<()> {
         match signal {
             // After a stop signal the tree stays stopped.
-            TreeSignal::Signal(signal) if STOPS.contains(&signal) => {
-                let members = self.refresh(process);
-                self.send(process, signal)?;
-                self.signal_leavers(&members, signal);
+            TreeSignal::Signal(number) if signal.is_stop() => {
+                let members = self.refresh(process, None);
+                self.send(process, number)?;
+                self.signal_leavers(&members, number);
                 Ok(())
             }
             TreeSignal::Signal(signal) => {
-                let members = self.stop(process)?;
+                let members = self.stop(process, table)?;
                 let sent = self.send(process, signal);
                 self.signal_leavers(&members, signal);
                 // Whatever came of the signal, the tree must not stay stopped.
                 sent.and(self.send(process, libc::SIGCONT))
             }
             TreeSignal::Kill => {
-                let members = self.stop(process)?;
+                let members = self.stop(process, table)?;
                 self.send(process, libc::SIGKILL)?;
                 self.signal_leavers(&members, libc::SIGKILL);
                 Ok(())
             }
             TreeSignal::Continue => {
-                self.refresh(process);
+                self.refresh(process, None);
                 self.send(process, libc::SIGCONT)
             }
             TreeSignal::Stop => {
-                let members = self.stop(process)?;
-                // They are continued one by one if the leader is reaped meanwhile.
+                let members = self.stop(process, table)?;
                 self.signal_leavers(&members, libc::SIGSTOP);
-                self.detached.extend(members);
+                // They are continued one by one if the leader is reaped meanwhile.
+                self.detached.extend(members.all());
                 Ok(())
             }
         }
+    }
+
+    /// Stops many trees, and looks for their processes in one table. Each tree must get this signal by
+    /// [`signal_all_by`](Self::signal_all_by) afterwards. Returns `None` if a search for each tree is
+    /// cheaper, or the table cannot be read: the trees may be stopped then.
+    pub(crate) fn stop_all(trees: &mut [(&mut Self, &Process)], signal: TreeSignal) -> Option<TreeTable> {
+        if trees.len() < TABLE_TREES_MIN || signal.is_stop() || !TreeTable::is_readable() {
+            return None;
+        }
+        for (tree, process) in &mut *trees {
+            // An error comes again with the signal that follows.
+            let _ = tree.send(process, libc::SIGSTOP);
+        }
+        let groups = trees.iter().filter_map(|(tree, process)| tree.named_group(process));
+        TreeTable::read(groups, trees.len() * OTHERS_PER_TREE)
     }
 
     /// Stops every process, so that each is found: a stopped shell does not start its next command when the
@@ -105,20 +135,28 @@ impl ProcessTree {
     /// A stopped process starts no other, so fewer are new in each round. A fork that is under way completes
     /// before its process stops: the kernel hands the signal to a group on to the new process (since Linux
     /// 4.19, `copy_process`), but not the signal to one process.
-    fn stop(&mut self, process: &Process) -> io::Result<HashSet<(libc::pid_t, u64)>> {
-        self.send(process, libc::SIGSTOP)?;
-        let mut members = HashSet::new();
+    fn stop(&mut self, process: &Process, mut table: Option<&TreeTable>) -> io::Result<Members> {
+        if table.is_none() {
+            self.send(process, libc::SIGSTOP)?;
+        }
+        let mut members = Members::default();
         let since = Instant::now();
         for _ in 0..PASSES_MAX {
             let known = self.detached.clone();
             self.wait_stopped(since);
-            members = self.refresh(process);
+            // The table knows nothing of what the processes that it shows started later.
+            members = self.refresh(process, table.take());
             if self.detached.is_subset(&known) {
                 break;
             }
             self.signal_detached(libc::SIGSTOP);
         }
         Ok(members)
+    }
+
+    /// Returns the process group, if its id still names it.
+    fn named_group(&self, process: &Process) -> Option<libc::pid_t> {
+        if process.reaped() { None } else { self.group }
     }
 
     fn send(&mut self, process: &Process, signal: i32) -> io::Result<()> {
@@ -183,56 +221,31 @@ impl ProcessTree {
     /// Looks for the descendants. Returns those that are in the group; the others are the detached ones.
     /// The numbers of a leader that was reaped may belong to other processes. All that are known count as
     /// detached then.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn refresh(&mut self, process: &Process) -> HashSet<(libc::pid_t, u64)> {
-        let is_reaped = process.reaped();
-        let root = (!is_reaped).then_some(self.leader);
-        let group = if is_reaped { None } else { self.group };
-        super::proc::descendants(root, group, &mut self.detached)
-    }
-
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn refresh(&mut self, _process: &Process) -> HashSet<(libc::pid_t, u64)> {
-        let _ = (self.leader, &self.detached);
-        HashSet::new()
+    fn refresh(&mut self, process: &Process, table: Option<&TreeTable>) -> Members {
+        let root = (!process.reaped()).then_some(self.leader);
+        descendants(root, self.named_group(process), &mut self.detached, table)
     }
 
     /// Signals the processes that were in the group and left it before the group got the signal. If that
     /// ended their parents, they would not be found any more.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn signal_leavers(&mut self, members: &HashSet<(libc::pid_t, u64)>, signal: i32) {
-        for &process in members {
-            if group_now(process.0).is_some_and(|group| Some(group) != self.group)
-                && super::proc::signal(process, signal)
-            {
+    fn signal_leavers(&mut self, members: &Members, signal: i32) {
+        for process in members.leavers(self.group) {
+            if signal_found(process, signal) {
                 self.detached.insert(process);
             }
         }
     }
 
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    #[expect(clippy::unused_self, reason = "the form of Linux")]
-    fn signal_leavers(&mut self, _members: &HashSet<(libc::pid_t, u64)>, _signal: i32) {}
-
-    #[cfg(any(target_os = "linux", target_os = "android"))]
     fn signal_detached(&mut self, signal: i32) {
-        self.detached.retain(|process| super::proc::signal(*process, signal));
+        self.detached.retain(|process| signal_found(*process, signal));
     }
 
     /// Waits for the processes that were stopped one by one.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
     fn wait_stopped(&self, since: Instant) {
         let leader = self.group.is_none().then_some(self.leader);
         let processes = leader.into_iter().chain(self.detached.iter().map(|found| found.0));
-        super::proc::wait_stopped(processes, since + STOP_MAX, since + STOP_MAX_IN_KERNEL);
+        wait_stopped(processes, since + STOP_MAX, since + STOP_MAX_IN_KERNEL);
     }
-
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    #[expect(clippy::unused_self, reason = "the form of Linux")]
-    fn wait_stopped(&self, _since: Instant) {}
-
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn signal_detached(&mut self, _signal: i32) {}
 }
 
 /// A snapshot of all processes of the machine: which are running, and in which group.
@@ -242,27 +255,27 @@ pub(crate) struct ProcessSnapshot {
     partial: bool,
     /// The groups, and whether one of their processes is not about to become a zombie.
     groups: HashMap<libc::pid_t, bool>,
-    processes: HashSet<(libc::pid_t, u64)>,
+    processes: HashSet<Found>,
 }
 
 impl ProcessSnapshot {
     /// Takes the look. It costs about 10 us a process of the machine, so it is for trees that are
-    /// being killed.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
+    /// being killed. Without a process table nothing is known but the groups, which are asked for one by
+    /// one.
     pub(crate) fn now() -> Self {
+        Self::without(&HashSet::new())
+    }
+
+    /// The same, without a look at these processes, which have exited and are not reaped.
+    pub(crate) fn without(exited: &HashSet<u32>) -> Self {
         let mut snapshot = Self::default();
-        let read = super::proc::each(|process| {
+        let is_wanted = |pid: libc::pid_t| !exited.contains(&pid.cast_unsigned());
+        let read = each_of(is_wanted, |process| {
             *snapshot.groups.entry(process.group).or_default() |= !process.exiting;
             snapshot.processes.insert((process.pid, process.started));
         });
         snapshot.partial = read.is_err();
         snapshot
-    }
-
-    /// Without `/proc` nothing is known but the groups, and those are asked for one by one.
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    pub(crate) fn now() -> Self {
-        Self::default()
     }
 
     fn has_group(&self, group: libc::pid_t) -> bool {
@@ -276,17 +289,8 @@ impl ProcessSnapshot {
         self.partial || !has_table || self.groups.get(&group) == Some(&true)
     }
 
-    fn has(&self, process: (libc::pid_t, u64)) -> bool {
+    fn has(&self, process: Found) -> bool {
         self.partial || self.processes.contains(&process)
-    }
-}
-
-/// Returns the current group of a process; `None` if the process does not exist.
-fn group_now(pid: libc::pid_t) -> Option<libc::pid_t> {
-    // SAFETY: getpgid takes a number.
-    match unsafe { libc::getpgid(pid) } {
-        -1 => None,
-        group => Some(group),
     }
 }
 

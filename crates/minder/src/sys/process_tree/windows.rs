@@ -4,6 +4,7 @@
 
 #![expect(unsafe_code, reason = "job objects")]
 
+use std::collections::HashSet;
 use std::io;
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
@@ -15,7 +16,7 @@ use windows_sys::Win32::System::JobObjects::{
     SetInformationJobObject, TerminateJobObject,
 };
 
-use super::TreeSignal;
+use super::{TreeSignal, TreeTable};
 use crate::sys::last_error::done;
 use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
@@ -118,6 +119,21 @@ impl ProcessTree {
         done(answer)
     }
 
+    /// Stops many trees and looks for their processes: not needed for jobs.
+    pub(crate) fn stop_all(_trees: &mut [(&mut Self, &Process)], _signal: TreeSignal) -> Option<TreeTable> {
+        None
+    }
+
+    /// The same: a job is terminated without a look at its processes.
+    pub(crate) fn signal_all_by(
+        &mut self,
+        process: &Process,
+        signal: TreeSignal,
+        _table: Option<&TreeTable>,
+    ) -> io::Result<()> {
+        self.signal_all(process, signal)
+    }
+
     /// Sends one signal: not available on Windows.
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn signal_group(&self, _process: &Process, _signal: i32) -> io::Result<()> {
@@ -179,6 +195,10 @@ pub(crate) struct ProcessSnapshot;
 
 impl ProcessSnapshot {
     pub(crate) fn now() -> Self {
+        Self
+    }
+
+    pub(crate) fn without(_exited: &HashSet<u32>) -> Self {
         Self
     }
 }
