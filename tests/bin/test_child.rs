@@ -269,6 +269,9 @@ mod system {
                 io::stdout().flush()?;
                 pause(600_000);
             }
+            // headless-stray: leaves a child in its own session, whose main thread exits. Prints both pids.
+            "headless-stray" => headless_stray()?,
+            "headless" => headless()?,
             // session-stray MS: leaves a child in its own session, prints both pids, and lives on for
             // MS.
             "session-stray" => {
@@ -363,6 +366,26 @@ mod system {
         }
         command.args(args).stdin(Stdio::null());
         command
+    }
+
+    fn headless_stray() -> io::Result<()> {
+        let stray = myself(&["headless"]).spawn()?.id();
+        wait_for_session(stray);
+        println!("{} {stray}", std::process::id());
+        io::stdout().flush()?;
+        pause(600_000);
+        Ok(())
+    }
+
+    fn headless() -> io::Result<()> {
+        rustix::process::setsid()?;
+        std::thread::spawn(|| pause(600_000));
+        // SAFETY: it ends this thread alone, whose stack stays mapped.
+        #[cfg(target_os = "linux")]
+        unsafe {
+            libc::syscall(libc::SYS_exit, 0);
+        }
+        Ok(())
     }
 
     /// Waits until the child has left our session.

@@ -13,7 +13,7 @@ use crate::{Error, ErrorKind, Operation, Result};
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 const KILL_SIGNALS_MIN: u32 = 50;
 /// When `SIGKILL` is sent once more to a tree whose child has not exited. Each time the tree is searched.
-const KILL_REPEAT_AFTER: Duration = Duration::from_millis(100);
+pub(crate) const KILL_REPEAT_AFTER: Duration = Duration::from_millis(100);
 /// How often the tree is checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// The longest time between two searches of the whole process table. It begins with
@@ -238,9 +238,10 @@ impl TerminationState {
         Some(TreeSignal::Signal(step.signal))
     }
 
-    /// Returns whether a `SIGKILL` was sent that a busy machine may not have handled yet.
-    pub(crate) fn is_kill_recent(&self, now: Instant) -> bool {
-        self.escalated.is_some_and(|(first, _)| now < first + KILL_REPEAT_AFTER)
+    /// Returns when `SIGKILL` was sent first, if another one is due.
+    pub(crate) fn repeats_kill(&self, now: Instant) -> Option<Instant> {
+        let (first, _) = self.escalated?;
+        (now >= self.next_at).then_some(first)
     }
 
     /// Returns whether it is useless to wait for the tree any longer.

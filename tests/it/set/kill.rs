@@ -73,7 +73,7 @@ fn graceful_kill_escalates_for_processes_that_ignore_it() {
 #[cfg(target_os = "linux")]
 #[test]
 fn graceful_kill_ends_what_a_forking_child_starts_meanwhile() {
-    let seconds = format!("60000.{}", std::process::id());
+    let seconds = format!("60000.{:07}", std::process::id());
     let script = format!("i=0; while [ $i -lt 300 ]; do setsid sleep {seconds} & i=$((i+1)); done; wait");
     // A shell that leads the group is stopped with it; one in another session is stopped alone.
     let shells = [["sh", "-c"].as_slice(), &["setsid", "--fork", "--wait", "sh", "-c"]];
@@ -94,17 +94,28 @@ fn graceful_kill_ends_what_a_forking_child_starts_meanwhile() {
 #[test]
 fn kill_of_all_ends_what_forking_children_start_meanwhile() {
     const TREES: usize = 100;
-    let seconds = format!("70000.{}", std::process::id());
+    let seconds = format!("70000.{:07}", std::process::id());
     // What has left the group has children, too.
     let script = format!("setsid sh -c 'sleep {seconds} & setsid sleep {seconds} & wait' & wait");
-    for round in 0..if crate::support::is_long() { 30 } else { 2 } {
+    // One that leads no group is stopped alone.
+    let commands = [Group::New, Group::Inherit].map(|group| {
+        let mut command = shell(&["sh", "-c"], &script);
+        command.group(group);
+        command
+    });
+    for round in 0..if crate::support::is_long() { 30 } else { 3 } {
         let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
-        for _ in 0..TREES {
-            set.spawn(&shell(&["sh", "-c"], &script), SpawnOptions::new()).expect("spawn shell");
+        for tree in 0..TREES {
+            set.spawn(&commands[tree % 2], SpawnOptions::new()).expect("spawn shell");
         }
         set.wait_all(Some(Duration::from_millis(60 + round * 37 % 100)), drop).expect("wait for shells");
-        let how = if round % 2 == 0 { Termination::IMMEDIATE } else { Termination::graceful(60 * SECOND) };
-        set.kill_all(how).expect("kill all trees");
+        if round % 3 > 0 {
+            set.kill_all(Termination::graceful(60 * SECOND)).expect("ask all trees to exit");
+        }
+        // After the other one, some that have left their groups are known.
+        if round % 3 < 2 {
+            set.kill_all(Termination::IMMEDIATE).expect("kill all trees");
+        }
         assert!(set.wait_all(Some(patience() - Instant::now()), drop).expect("wait for shells"), "in time");
         assert_none_runs(&seconds, round);
     }
@@ -132,6 +143,27 @@ fn assert_none_runs(word: &str, round: u64) {
         let _ = kill_process(pid, Signal::KILL);
     }
     assert!(left.is_empty(), "round {round}: {left:?} are alive");
+}
+
+/// Such a process looks like a zombie, and its other threads run.
+#[cfg(target_os = "linux")]
+#[test]
+fn process_whose_main_thread_has_exited_is_killed() {
+    for how in [Termination::IMMEDIATE, Termination::graceful(60 * SECOND)] {
+        let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
+        let mut event_log = EventLog::default();
+        let (id, numbers) = start(&mut set, &mut event_log, "headless-stray", SpawnOptions::default());
+        let stray = numbers[1];
+        let is_alive = || std::fs::read_dir(format!("/proc/{stray}/task")).is_ok_and(|all| all.count() > 1);
+        let until = patience();
+        while lives(stray) || !is_alive() {
+            assert!(Instant::now() < until, "the main thread of {stray} exits");
+            std::thread::yield_now();
+        }
+        set.kill(id, how).expect("kill tree");
+        event_log.wait_all(&mut set);
+        assert!(!is_alive(), "{stray} is alive after Done");
+    }
 }
 
 /// Without a free descriptor the set cannot search `/proc`. It treats the processes of the tree as

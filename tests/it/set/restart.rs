@@ -225,19 +225,42 @@ fn suspended_child_is_not_started_again_before_it_is_resumed() {
     let id = set.spawn(&quiet_child("exit 1"), options(policy(Restart::Always))).expect("spawn test child");
     words(&mut set, id, |event| matches!(event, Event::Restarting { .. }));
     set.suspend(id).expect("suspend a child between two runs");
-    let until = Instant::now() + 50 * MS;
-    loop {
-        match set.next_event_deadline(Some(until)).expect("wait for event") {
-            NextEvent::Event(Event::Woken) => (),
-            NextEvent::TimedOut => break,
-            other => panic!("{other:?}"),
-        }
-    }
+    expect_nothing(&mut set);
     set.resume(id).expect("resume");
     let observed = words(&mut set, id, |event| matches!(event, Event::Restarted { .. }));
     assert_eq!(observed, "restarted");
     set.kill(id, Termination::IMMEDIATE).expect("kill test child");
     wait_for_done(&mut set);
+}
+
+#[cfg(unix)]
+#[test]
+fn child_that_is_suspended_while_it_is_killed_is_not_started_again_before_it_is_resumed() {
+    let mut set = ChildSet::new(ChildSetOptions::new()).expect("create set");
+    let command = quiet_child("sleep-ms 600000");
+    let id = set.spawn(&command, options(policy(Restart::Always))).expect("spawn test child");
+    set.restart(id, Termination::IMMEDIATE).expect("restart test child");
+    set.suspend(id).expect("suspend a child that is being killed");
+    words(&mut set, id, |event| matches!(event, Event::Restarting { .. }));
+    expect_nothing(&mut set);
+    set.resume(id).expect("resume");
+    let observed = words(&mut set, id, |event| matches!(event, Event::Restarted { .. }));
+    assert_eq!(observed, "restarted");
+    set.kill(id, Termination::IMMEDIATE).expect("kill test child");
+    wait_for_done(&mut set);
+}
+
+/// Waits for a time in which a child that is not suspended would be started again.
+#[cfg(unix)]
+fn expect_nothing(set: &mut ChildSet) {
+    let until = Instant::now() + 50 * MS;
+    loop {
+        match set.next_event_deadline(Some(until)).expect("wait for event") {
+            NextEvent::Event(Event::Woken) => (),
+            NextEvent::TimedOut => return,
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]

@@ -96,11 +96,7 @@ impl OutputLimit {
         let kept: usize = buffers.iter().map(OutputBuffer::len).sum();
         let mut excess = kept.saturating_sub(self.max_bytes);
         while excess > 0 {
-            let Some(truncate) = self.truncate else {
-                let reason = "it wrote more than may be captured";
-                let error = Error::of_kind(ErrorKind::Limit, "capture the output of", reason);
-                return Err(error.during(Operation::Read));
-            };
+            let Some(truncate) = self.truncate else { return Err(too_much()) };
             // The longest becomes as short as the next, so that a few lines of one output survive a flood
             // of another.
             let (longest, next) = longest(buffers);
@@ -113,6 +109,12 @@ impl OutputLimit {
         }
         Ok(())
     }
+}
+
+/// The error of outputs that are longer than may be kept.
+pub(super) fn too_much() -> Error {
+    let reason = "it wrote more than may be captured";
+    Error::of_kind(ErrorKind::Limit, "capture the output of", reason).during(Operation::Read)
 }
 
 /// Returns the longest buffer, and the length of the next.

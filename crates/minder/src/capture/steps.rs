@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use super::captured::{KILL_TIMEOUT, input_failed, not_gone, set_streams};
 use super::options::{CaptureInput, CaptureOptions};
 use super::output::Output;
-use super::output_buffer::{OutputBuffer, OutputLimit};
+use super::output_buffer::{OutputBuffer, OutputLimit, too_much};
 use super::read_order::ReadOrder;
 use crate::child::{Child, Kill, KillStep};
 use crate::command::Command;
 use crate::deadline::deadline_after;
 use crate::event::Stream;
 use crate::exit_status::ExitInfo;
-use crate::{Error, Result, Termination};
+use crate::{Result, Termination};
 
 /// A child that is run to its end in steps: [`Command::output_with`] for a program with an event loop.
 ///
@@ -83,8 +83,8 @@ pub struct Capture {
     /// How many bytes each had when the limit was applied.
     lengths: [usize; 2],
     order: ReadOrder,
-    /// The outputs are too long, which the next step returns.
-    too_much: Option<Error>,
+    /// Whether the outputs are too long, which each step returns from then on.
+    is_too_much: bool,
     /// Which may get more.
     is_open: [bool; 2],
     limit: OutputLimit,
@@ -181,7 +181,7 @@ impl Capture {
             outputs: Default::default(),
             lengths: [0; 2],
             order: ReadOrder::default(),
-            too_much: None,
+            is_too_much: false,
             is_open: [true; 2],
             limit: OutputLimit::new(options),
             leak_timeout: options.leak_timeout,
@@ -248,15 +248,16 @@ impl Capture {
     /// the group of the child have stopped.
     ///
     /// # Errors
-    /// - [`Limit`](crate::ErrorKind::Limit): the child wrote more than [`CaptureOptions::max_bytes`].
+    /// - [`Limit`](crate::ErrorKind::Limit): the child wrote more than [`CaptureOptions::max_bytes`]. Each
+    ///   call returns it from then on.
     /// - The error of [`fail_input`](Self::fail_input).
     /// - `Other`: the child has not exited 5 s after the kill at its time limit.
     ///
     /// The child may run after an error: the caller kills it.
     pub fn advance(&mut self) -> Result<CaptureStep> {
         self.apply_limit();
-        if let Some(error) = self.too_much.take() {
-            return Err(error.with_subject(&self.program));
+        if self.is_too_much {
+            return Err(too_much().with_subject(&self.program));
         }
         let is_open = self.is_open.contains(&true);
         if !is_open && self.kill.is_none() && self.exited.is_none() {
@@ -311,7 +312,7 @@ impl Capture {
             }
             match self.limit.apply(&mut self.outputs, place, added) {
                 Ok(()) => self.limit.record(&mut self.order, stream, added, self.outputs.each_ref()),
-                Err(error) => _ = self.too_much.get_or_insert(error),
+                Err(_) => self.is_too_much = true,
             }
             self.lengths = self.outputs.each_mut().map(|output| output.memory().len());
         }

@@ -101,6 +101,8 @@ pub struct ChildSet {
     pub(super) snapshot: Option<ProcessSnapshot>,
     /// The trees of all children, while all are being signalled.
     tree_table: Option<TreeTable>,
+    /// Whether all trees were stopped, and get their signals now.
+    stops_all: bool,
     /// Whether the caller watches the descriptor of [`poll_handle`](Self::poll_handle).
     is_watched: bool,
 }
@@ -165,6 +167,7 @@ impl ChildSet {
             reports: Vec::new(),
             snapshot: None,
             tree_table: None,
+            stops_all: false,
             is_watched: false,
         })
     }
@@ -363,6 +366,10 @@ impl ChildSet {
         let child = self.children.get_mut(id).ok_or_else(child_gone)?;
         child.process.check();
         if !child.tree.can_signal(&child.process) {
+            if self.stops_all {
+                // Other code has reaped the child since its tree was stopped.
+                let _ = child.tree.signal_all(&child.process, how.first());
+            }
             return self.update_poll_handle();
         }
         // A stopped process handles no signal. The signal below is followed by SIGCONT.
@@ -418,17 +425,21 @@ impl ChildSet {
     /// # Errors
     /// As [`kill`](Self::kill).
     pub fn kill_all(&mut self, how: Termination) -> Result<()> {
-        let trees = self.children.values_mut().filter_map(|child| {
-            child.process.check();
-            let can_signal = child.tree.can_signal(&child.process);
-            can_signal.then_some((&mut child.tree, &child.process))
-        });
-        self.tree_table = ProcessTree::stop_all(&mut trees.collect::<Vec<_>>(), how.first());
+        if self.children.len() >= TreeTable::TREES_MIN {
+            let trees = self.children.values_mut().filter_map(|child| {
+                child.process.check();
+                let can_signal = child.tree.can_signal(&child.process);
+                can_signal.then_some((&mut child.tree, &child.process))
+            });
+            self.tree_table = ProcessTree::stop_all(&mut trees.collect::<Vec<_>>(), how.first());
+            self.stops_all = true;
+        }
         let mut result = Ok(());
         for id in self.children.ids() {
             result = result.and(self.kill(id, how));
         }
         self.tree_table = None;
+        self.stops_all = false;
         result
     }
 

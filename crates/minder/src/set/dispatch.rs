@@ -6,17 +6,16 @@
 
 use std::time::{Duration, Instant};
 
-use super::child::ChildState;
 use super::child_set::ChildSet;
 use super::deferred_reads::watch_failed;
 use super::event::QueuedEvent;
-use super::exit::{DrainStep, LeakCheck, ProcessStep, TerminationSearch, TerminationStep};
+use super::exit::{DrainStep, LeakCheck, ProcessStep, TerminationStep};
 use super::output::Effect;
 use super::slab::Endpoint;
 use super::timers::{INTERVAL_MIN, TimerKind};
 use crate::event::{ChildId, Event, Stream};
 use crate::sys::pipe::{ReadOutcome, Writer};
-use crate::sys::process_tree::CHECK_IS_CHEAP;
+use crate::sys::process_tree::{CHECK_IS_CHEAP, ProcessSnapshot, TreeTable};
 use crate::sys::reap::reap_orphans;
 use crate::sys::wait::{Report, WAKE_TOKEN};
 use crate::{Error, Operation, Result};
@@ -220,7 +219,8 @@ impl ChildSet {
 
     /// Handles every timer that is due.
     fn expire_timers(&mut self, now: Instant) -> Result<()> {
-        let mut search = TerminationSearch::default();
+        // One snapshot of the process table serves all kills.
+        let mut snapshot = None;
         while let Some((id, kind)) = self.timers.pop(now) {
             // A child that is done, or a timer that was armed again for another time, is skipped.
             let is_armed = self.children.get_mut(id).is_some_and(|child| child.armed.take(kind, now));
@@ -229,7 +229,7 @@ impl ChildSet {
             }
             match kind {
                 TimerKind::Leak => self.on_leak_timer(id, now)?,
-                TimerKind::Termination => self.on_termination_timer(id, now, &mut search),
+                TimerKind::Termination => self.on_termination_timer(id, now, &mut snapshot),
                 TimerKind::Deadline => self.on_deadline_timer(id, now),
                 TimerKind::Restart => self.on_restart_timer(id),
             }
@@ -284,13 +284,11 @@ impl ChildSet {
         Ok(())
     }
 
-    fn on_termination_timer(&mut self, id: ChildId, now: Instant, search: &mut TerminationSearch) {
-        if search.exited.is_none() && self.children.get(id).is_some_and(ChildState::has_exited) {
-            let exited = self.children.values().filter(|child| child.has_exited() && !child.process.reaped());
-            search.exited = Some(exited.map(|child| child.process.pid()).collect());
-        }
+    fn on_termination_timer(&mut self, id: ChildId, now: Instant, snapshot: &mut Option<ProcessSnapshot>) {
+        let is_many = self.children.len() >= TreeTable::TREES_MIN;
+        let take_snapshot = if is_many { ProcessSnapshot::among_zombies } else { ProcessSnapshot::now };
         let Some(child) = self.children.get_mut(id) else { return };
-        match child.advance_termination(now, search) {
+        match child.advance_termination(now, snapshot, take_snapshot) {
             TerminationStep::None => (),
             TerminationStep::Finished => self.queue_drain(id),
             TerminationStep::CheckAgain(at) => self.arm(id, TimerKind::Termination, at),

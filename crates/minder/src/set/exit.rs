@@ -4,7 +4,6 @@
 //! These are separate and come in any order. The methods change only the child and return what the
 //! set has to do.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::child::{ChildState, Phase};
@@ -15,6 +14,7 @@ use crate::exit_status::Outcome;
 use crate::sys::process_tree::{ProcessSnapshot, TreeSignal, main_thread_times};
 use crate::sys::reactor::Reactor;
 use crate::sys::wait::Report;
+use crate::termination::KILL_REPEAT_AFTER;
 use crate::{Error, Operation, Result};
 
 /// What a report about the child's process means.
@@ -58,21 +58,6 @@ pub(super) enum TerminationStep {
     /// The tree is gone, or will never be: the kill is finished.
     Finished,
     CheckAgain(Instant),
-}
-
-/// One search of the process table for all kills whose timers expire together.
-#[derive(Debug, Default)]
-pub(super) struct TerminationSearch {
-    /// The children that have exited and are not reaped, once one of them was looked at.
-    pub(super) exited: Option<HashSet<u32>>,
-    snapshot: Option<ProcessSnapshot>,
-}
-
-impl TerminationSearch {
-    fn snapshot(&mut self) -> &ProcessSnapshot {
-        let Self { exited, snapshot } = self;
-        snapshot.get_or_insert_with(|| ProcessSnapshot::without(exited.get_or_insert_default()))
-    }
 }
 
 impl ChildState {
@@ -227,24 +212,29 @@ impl ChildState {
     }
 
     /// Continues a kill: sends the next signal when it is due, and finishes the kill when the tree is
-    /// gone.
+    /// gone. `snapshot` is shared by all children whose timers expire together.
     pub(super) fn advance_termination(
         &mut self,
         now: Instant,
-        search: &mut TerminationSearch,
+        snapshot: &mut Option<ProcessSnapshot>,
+        take_snapshot: fn() -> ProcessSnapshot,
     ) -> TerminationStep {
         let has_exited = self.has_exited();
         let Some(termination) = &mut self.termination else { return TerminationStep::None };
         // A search of the whole process table is expensive. It is needed only after the exit, and is
         // made less and less often: it would use most of a processor during a long grace period.
-        let is_alive = !has_exited || !termination.may_search(now) || self.tree.is_alive(search.snapshot());
+        let is_alive = !has_exited
+            || !termination.may_search(now)
+            || self.tree.is_alive(snapshot.get_or_insert_with(take_snapshot));
         if !is_alive || termination.is_hopeless(now) {
             self.termination = None;
             return TerminationStep::Finished;
         }
         // An exit that this thread has not come to see comes with the next report.
-        let is_dying =
-            !has_exited && (termination.is_kill_recent(now) || matches!(self.process.peek(), Ok(Some(_))));
+        let is_dying = !has_exited
+            && termination.repeats_kill(now).is_some_and(|first| {
+                now < first + KILL_REPEAT_AFTER || matches!(self.process.peek(), Ok(Some(_)))
+            });
         let signal = if is_dying { None } else { termination.next_signal(now) };
         let check_at = termination.check_at(now);
         if let Some(signal) = signal {

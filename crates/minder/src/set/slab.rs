@@ -99,11 +99,6 @@ impl<T> Slab<T> {
     }
 
     /// Returns all values.
-    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
-        self.slots.iter().filter_map(|slot| slot.value.as_ref())
-    }
-
-    /// Returns all values.
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().filter_map(|slot| slot.value.as_mut())
     }

@@ -16,9 +16,9 @@ impl ChildSet {
     /// [`Event::Stopped`](crate::Event::Stopped) reports that. While the child is suspended, its
     /// deadline does not run and its outputs do not count as silent
     /// ([`ChildSetOptions::leak_timeout`](crate::ChildSetOptions::leak_timeout)). Output that it wrote
-    /// before is still handed over. A child whose run has ended is not
-    /// [started again](crate::SpawnOptions::restart) before it is resumed. Without effect on a child
-    /// that is suspended, that is being killed, or that is done except for its last events.
+    /// before is still handed over. A child whose run has ended, or is being killed, is not
+    /// [started again](crate::SpawnOptions::restart) before it is resumed. Otherwise without
+    /// effect on a child that is suspended, that is being killed, or that is done except for its last events.
     ///
     /// Dropping a set leaves suspended children suspended: resume them first.
     ///
@@ -54,11 +54,11 @@ impl ChildSet {
         // Read before the child stops, so that its deadline loses no time.
         let now = Instant::now();
         let child = self.children.get_mut(id).ok_or_else(child_gone)?;
-        if child.suspension.is_suspended() || child.termination.is_some() {
+        if child.suspension.is_suspended() {
             return Ok(());
         }
-        if child.is_draining() || child.between_runs().is_some() {
-            // No process is left, but another may be started.
+        if child.termination.is_some() || child.is_draining() || child.between_runs().is_some() {
+            // No process is left, or none will be, but another may be started.
             if child.restart.is_some() {
                 child.suspension.start(now);
             }

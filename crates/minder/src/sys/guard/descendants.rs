@@ -32,18 +32,22 @@ pub(super) enum DescendantFinder {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProcStat {
     pub(super) parent: i32,
+    /// The state of its main thread.
     state: u8,
-    /// It is exiting. Its files are closed already, and it disappears within microseconds.
+    /// How many threads it has. Those of a zombie are its main thread, and others that run.
+    threads: u32,
+    /// Its main thread is exiting. If that is its only one, its files are closed already, and it disappears
+    /// within microseconds.
     pub(super) exiting: bool,
 }
 
 impl ProcStat {
     /// Returns whether the process has exited and is not reaped yet.
     pub(super) fn has_exited(self) -> bool {
-        matches!(self.state, b'Z' | b'X')
+        matches!(self.state, b'Z' | b'X') && self.threads <= 1
     }
 
-    /// Returns whether its main thread is stopped, by a signal or by a tracer, or has exited.
+    /// Returns whether its main thread is stopped, by a signal or by a tracer, or the process has exited.
     pub(super) fn is_still(self) -> bool {
         self.has_exited() || matches!(self.state, b'T' | b't')
     }
@@ -130,7 +134,8 @@ pub(super) fn read_stat_of(pid: i32) -> Option<ProcStat> {
     let state = *fields.next()?.first()?;
     let parent = number(fields.next()?)?;
     let flags: u32 = number(fields.nth(4)?)?;
-    Some(ProcStat { parent, state, exiting: flags & PF_EXITING != 0 })
+    let threads = fields.nth(10).and_then(number).unwrap_or(1);
+    Some(ProcStat { parent, state, threads, exiting: flags & PF_EXITING != 0 })
 }
 
 /// Returns the short name of `pid`.

@@ -8,7 +8,7 @@ mod unix;
 mod windows;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) use self::pidfd::{available as pidfd_available, signal_group_of};
+pub(crate) use self::pidfd::{available as pidfd_available, has_exited, signal_group_of};
 #[cfg(unix)]
 pub(crate) use self::unix::{
     exists, group_now, is_unreaped_child, open_pidfd, stop_signal, wait_for_exit, wait_id,

@@ -85,6 +85,23 @@ pub(in crate::sys) struct Entry {
     pub(in crate::sys) exiting: bool,
     /// The state of the main thread: the letter of proc_pid_stat(5).
     state: u8,
+    has_threads: bool,
+}
+
+impl Entry {
+    /// The same, with what its other threads do if its main thread is exiting or has exited.
+    fn with_threads(self) -> Self {
+        Self { exiting: self.exiting && (!self.has_threads || all_threads_exit(self.pid)), ..self }
+    }
+}
+
+/// Returns whether every thread of a process is exiting.
+fn all_threads_exit(pid: libc::pid_t) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return true };
+    threads.flatten().all(|thread| {
+        let stat = fs::read(thread.path().join("stat")).unwrap_or_default();
+        parse(&String::from_utf8_lossy(&stat)).is_none_or(|thread| thread.exiting)
+    })
 }
 
 /// A flag in field 9 of proc_pid_stat(5), from include/linux/sched.h.
@@ -99,7 +116,7 @@ pub(super) fn entry(pid: libc::pid_t) -> io::Result<Option<Entry>> {
     let file = rustix::fs::open(format!("/proc/{pid}/stat"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
     match file.and_then(|file| rustix::io::read(file, &mut line)).map_err(io::Error::from) {
         // The name may contain any bytes.
-        Ok(len) => Ok(parse(&String::from_utf8_lossy(&line[..len]))),
+        Ok(len) => Ok(parse(&String::from_utf8_lossy(&line[..len])).map(|process| process.with_threads())),
         Err(error) if is_exhausted(&error) => Err(error),
         // The process has exited, or `/proc` hides it from this user.
         Err(_) => Ok(None),
@@ -193,7 +210,8 @@ fn leads_threads(id: libc::pid_t) -> bool {
 
 /// Waits until these processes, which got a stop signal, are stopped or exit, and at most until `until`.
 /// A process that waits in the kernel (state D) stops later: the parent in `vfork`, or the reader of a
-/// file server. It is waited for until `until_in_kernel`.
+/// file server. One whose main thread has exited does not show that it has stopped. These are waited for
+/// until `until_in_kernel`.
 pub(super) fn wait_stopped(
     processes: impl Iterator<Item = libc::pid_t>,
     until: Instant,
@@ -203,7 +221,7 @@ pub(super) fn wait_stopped(
         while let Ok(Some(process)) = entry(pid)
             && !process.exiting
             && !matches!(process.state, b'T' | b't')
-            && Instant::now() < if process.state == b'D' { until_in_kernel } else { until }
+            && Instant::now() < if matches!(process.state, b'D' | b'Z') { until_in_kernel } else { until }
         {
             let _ = rustix::thread::nanosleep(&rustix::fs::Timespec { tv_sec: 0, tv_nsec: 50_000 });
         }
@@ -245,18 +263,18 @@ pub(in crate::sys) fn signal((pid, started): (libc::pid_t, u64), signal: i32) ->
 fn parse(stat: &str) -> Option<Entry> {
     let (head, tail) = stat.rsplit_once(')')?;
     let mut fields = tail.split_ascii_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") {
+    let state = *fields.next()?.as_bytes().first()?;
+    let pid = head.split_once(' ')?.0.parse().ok()?;
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let flags: u32 = fields.nth(3)?.parse().ok()?;
+    // Other threads may run when the main thread has exited.
+    let has_threads = fields.nth(10)?.parse::<u32>().ok()? > 1;
+    if state == b'X' || (state == b'Z' && !has_threads) {
         return None;
     }
-    Some(Entry {
-        state: *state.as_bytes().first()?,
-        pid: head.split_once(' ')?.0.parse().ok()?,
-        parent: fields.next()?.parse().ok()?,
-        group: fields.next()?.parse().ok()?,
-        exiting: fields.nth(3)?.parse::<u32>().ok()? & PF_EXITING != 0,
-        started: fields.nth(12)?.parse().ok()?,
-    })
+    let started = fields.nth(1)?.parse().ok()?;
+    Some(Entry { pid, parent, group, started, exiting: flags & PF_EXITING != 0, state, has_threads })
 }
 
 #[cfg(test)]
@@ -268,7 +286,10 @@ mod tests {
         let stat = "7 (a) R) b) S 1 5 5 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 0 0";
         let process = parse(stat).expect("parse stat");
         assert_eq!((process.pid, process.parent, process.group, process.started), (7, 1, 5, 4242));
-        assert!(parse("7 (a) Z 1 5 5 0").is_none(), "a zombie does not live");
+        let zombie =
+            |threads| parse(&format!("7 (a) Z 1 5 5 0 -1 4 1 0 0 0 0 0 0 0 20 0 {threads} 0 4242 0 0"));
+        assert!(zombie(1).is_none(), "a zombie does not live");
+        assert!(zombie(2).is_some(), "other threads live");
     }
 
     #[test]

@@ -13,19 +13,16 @@ use crate::sys::pid::group_now;
 /// A process and its start time, which distinguish a reused pid.
 pub(super) type Found = (libc::pid_t, u64);
 
-/// The processes of a tree that were in its group when they were found. They may leave it.
+/// The processes of a tree that were in its group when they were found, and when that was, in the unit of a
+/// start time. They may leave it. A later process with one of these pids has started after that: within one
+/// unit the two cannot be told apart, as two start times cannot.
 #[derive(Debug, Default)]
-pub(super) struct Members {
-    pids: HashSet<libc::pid_t>,
-    /// When all had been found, in the unit of a start time. A later process with one of these pids has
-    /// started after that.
-    found_at: u64,
-}
+pub(super) struct Members(HashMap<libc::pid_t, u64>);
 
 impl Members {
     /// Adds a process if it is in this group. Returns whether it was added.
     fn insert(&mut self, pid: libc::pid_t, group: libc::pid_t) -> bool {
-        group_now(pid) == Some(group) && self.pids.insert(pid)
+        group_now(pid) == Some(group) && self.0.insert(pid, ticks_since_boot()).is_none()
     }
 
     /// Returns the living members that have left this group.
@@ -39,9 +36,11 @@ impl Members {
     }
 
     fn living(&self, is_chosen: impl Fn(libc::pid_t) -> bool) -> impl Iterator<Item = Found> {
-        let chosen = self.pids.iter().filter(move |pid| is_chosen(**pid));
-        let entries = chosen.filter_map(|pid| entry(*pid).ok().flatten());
-        entries.map(|process| (process.pid, process.started)).filter(|found| found.1 <= self.found_at)
+        let chosen = self.0.iter().filter(move |(pid, _)| is_chosen(**pid));
+        chosen.filter_map(|(pid, found_at)| {
+            let process = entry(*pid).ok().flatten()?;
+            (process.started <= *found_at).then_some((process.pid, process.started))
+        })
     }
 }
 
@@ -52,18 +51,25 @@ fn ticks_since_boot() -> u64 {
     now.tv_sec.unsigned_abs() * per_second + now.tv_nsec.unsigned_abs() * per_second / 1_000_000_000
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How many tables this thread has read.
+    pub(super) static TABLES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// The processes of several trees, and those that may belong to them, from one look at the process table.
 #[derive(Debug)]
 pub(crate) struct TreeTable {
-    /// The processes of the groups of the trees.
-    members: HashMap<libc::pid_t, Vec<libc::pid_t>>,
-    /// When all of these had been found.
-    found_at: u64,
+    /// The processes of the groups of the trees, and when they were found.
+    members: HashMap<libc::pid_t, Vec<(libc::pid_t, u64)>>,
     /// All other processes, by their parents.
     children: HashMap<libc::pid_t, Vec<libc::pid_t>>,
 }
 
 impl TreeTable {
+    /// The fewest trees for which it is read.
+    pub(crate) const TREES_MIN: usize = 16;
+
     /// Returns whether the table can be read.
     pub(super) fn is_readable() -> bool {
         why_no_table().is_none()
@@ -72,24 +78,25 @@ impl TreeTable {
     /// Reads the table for trees that were stopped. Returns `None` if there are more than `others_max`
     /// processes in other groups than these, or if some cannot be read.
     ///
-    /// A process that starts from here on has a parent that was not stopped. Such a parent is outside the
-    /// groups. It is in the table; its tree stops it and searches it for its children then.
+    /// A process that starts from here on has a parent that was not stopped yet. Such a parent is outside the
+    /// groups. It is in the table, and its tree is searched once more when that process has stopped.
     pub(super) fn read(groups: impl Iterator<Item = libc::pid_t>, others_max: usize) -> Option<Self> {
         let mut members = groups.map(|group| (group, Vec::new())).collect();
         let others = Self::read_groups(&mut members, others_max)?;
-        let found_at = ticks_since_boot();
         let mut children: HashMap<_, Vec<_>> = HashMap::new();
         for pid in others {
             if let Some(process) = entry(pid).ok()? {
                 children.entry(process.parent).or_default().push(pid);
             }
         }
-        Some(Self { members, found_at, children })
+        #[cfg(test)]
+        TABLES.with(|tables| tables.set(tables.get() + 1));
+        Some(Self { members, children })
     }
 
     /// Adds the processes of these groups to them, and returns all others, unless there are too many.
     fn read_groups(
-        members: &mut HashMap<libc::pid_t, Vec<libc::pid_t>>,
+        members: &mut HashMap<libc::pid_t, Vec<(libc::pid_t, u64)>>,
         others_max: usize,
     ) -> Option<Vec<libc::pid_t>> {
         let own = std::process::id().cast_signed();
@@ -100,7 +107,7 @@ impl TreeTable {
             has_own |= pid == own;
             let group = group_now(pid);
             match group.and_then(|group| members.get_mut(&group)) {
-                Some(members) => members.push(pid),
+                Some(members) => members.push((pid, ticks_since_boot())),
                 // The kernel's own, unless groups of another PID namespace have this number too.
                 None if group == Some(0) && own_group != Some(0) => (),
                 None => others.push(pid),
@@ -130,10 +137,12 @@ pub(super) fn descendants(
     let mut parents = Vec::from_iter(root);
     parents.extend(detached.iter().map(|&(pid, _)| pid));
     if let (Some(table), Some(group)) = (table, group) {
-        // One that has left the group since then is among them, too.
+        // One that has left the group since then is among them, too. All of the group are searched for
+        // children, also those whose parents have exited and those that joined it from elsewhere.
         let listed = table.members.get(&group).into_iter().flatten().copied();
-        members.pids.extend(listed.filter(|pid| Some(*pid) != root));
-        parents.extend(&members.pids);
+        members.0.extend(listed.filter(|(pid, _)| Some(*pid) != root));
+        parents.extend(members.0.keys());
+        detached.retain(|(pid, _)| !members.0.contains_key(pid));
     }
     while let Some(parent) = parents.pop() {
         let children = match table {
@@ -157,7 +166,6 @@ pub(super) fn descendants(
             }
         }
     }
-    members.found_at = table.map_or_else(ticks_since_boot, |table| table.found_at);
     members
 }
 

@@ -7,13 +7,17 @@ use std::io;
 use std::time::{Duration, Instant};
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-use super::no_table::{Found, Members, descendants, each_of, signal as signal_found, wait_stopped};
+use super::no_table::{
+    Found, Members, descendants, each_of, has_exited, signal as signal_found, wait_stopped,
+};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use super::proc::{each_of, signal as signal_found, wait_stopped};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use super::search::{Found, Members, descendants};
 use super::{TreeSignal, TreeTable};
 use crate::sys::pid::group_now;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use crate::sys::pid::has_exited;
 use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
 
@@ -26,8 +30,6 @@ pub(crate) const SIGNAL_MAX: i32 =
 pub(crate) const CHECK_IS_CHEAP: bool = false;
 /// How often descendants are looked for that started while others were stopped.
 const PASSES_MAX: usize = 8;
-/// The fewest trees for which one table is read.
-const TABLE_TREES_MIN: usize = 16;
 /// How many processes in a table cost as much as the search for one tree.
 const OTHERS_PER_TREE: usize = 8;
 /// The longest wait for processes to stop that need a processor for that.
@@ -95,9 +97,9 @@ impl ProcessTree {
             }
             TreeSignal::Kill => {
                 let members = self.stop(process, table)?;
-                self.send(process, libc::SIGKILL)?;
+                let sent = self.send(process, libc::SIGKILL);
                 self.signal_leavers(&members, libc::SIGKILL);
-                Ok(())
+                sent
             }
             TreeSignal::Continue => {
                 self.refresh(process, None);
@@ -117,12 +119,12 @@ impl ProcessTree {
     /// [`signal_all_by`](Self::signal_all_by) afterwards. Returns `None` if a search for each tree is
     /// cheaper, or the table cannot be read: the trees may be stopped then.
     pub(crate) fn stop_all(trees: &mut [(&mut Self, &Process)], signal: TreeSignal) -> Option<TreeTable> {
-        if trees.len() < TABLE_TREES_MIN || signal.is_stop() || !TreeTable::is_readable() {
+        if trees.len() < TreeTable::TREES_MIN || signal.is_stop() || !TreeTable::is_readable() {
             return None;
         }
         for (tree, process) in &mut *trees {
             // An error comes again with the signal that follows.
-            let _ = tree.send(process, libc::SIGSTOP);
+            let _ = tree.begin_stop(process);
         }
         let groups = trees.iter().filter_map(|(tree, process)| tree.named_group(process));
         TreeTable::read(groups, trees.len() * OTHERS_PER_TREE)
@@ -137,16 +139,17 @@ impl ProcessTree {
     /// 4.19, `copy_process`), but not the signal to one process.
     fn stop(&mut self, process: &Process, mut table: Option<&TreeTable>) -> io::Result<Members> {
         if table.is_none() {
-            self.send(process, libc::SIGSTOP)?;
+            self.begin_stop(process)?;
         }
         let mut members = Members::default();
         let since = Instant::now();
         for _ in 0..PASSES_MAX {
             let known = self.detached.clone();
             self.wait_stopped(since);
-            // The table knows nothing of what the processes that it shows started later.
+            // What was stopped by itself may have started a process after the table was read.
+            let is_late = table.is_some() && !(known.is_empty() && self.is_stopped_by_group(process));
             members = self.refresh(process, table.take());
-            if self.detached.is_subset(&known) {
+            if !is_late && self.detached.is_subset(&known) {
                 break;
             }
             self.signal_detached(libc::SIGSTOP);
@@ -154,15 +157,28 @@ impl ProcessTree {
         Ok(members)
     }
 
+    /// Stops the processes that are known, unless the group refuses.
+    fn begin_stop(&mut self, process: &Process) -> io::Result<()> {
+        self.signal_group(process, libc::SIGSTOP)?;
+        self.signal_detached(libc::SIGSTOP);
+        Ok(())
+    }
+
+    /// Returns whether a signal to the group reaches the leader, if that lives.
+    fn is_stopped_by_group(&self, process: &Process) -> bool {
+        self.group.is_some_and(|group| process.reaped() || group_now(group) == Some(group))
+    }
+
     /// Returns the process group, if its id still names it.
     fn named_group(&self, process: &Process) -> Option<libc::pid_t> {
         if process.reaped() { None } else { self.group }
     }
 
+    /// Sends the signal to the group and to those outside it, also if the group refuses it.
     fn send(&mut self, process: &Process, signal: i32) -> io::Result<()> {
-        self.signal_group(process, signal)?;
+        let sent = self.signal_group(process, signal);
         self.signal_detached(signal);
-        Ok(())
+        sent
     }
 
     /// Sends the signal to the group, or to the leader alone if the group is not its own.
@@ -263,13 +279,17 @@ impl ProcessSnapshot {
     /// being killed. Without a process table nothing is known but the groups, which are asked for one by
     /// one.
     pub(crate) fn now() -> Self {
-        Self::without(&HashSet::new())
+        Self::of(|_| true)
     }
 
-    /// The same, without a look at these processes, which have exited and are not reaped.
-    pub(crate) fn without(exited: &HashSet<u32>) -> Self {
+    /// The same. It costs less if many processes are zombies, as after a kill of many trees, and more
+    /// otherwise.
+    pub(crate) fn among_zombies() -> Self {
+        Self::of(|pid| !has_exited(pid))
+    }
+
+    fn of(is_wanted: impl Fn(libc::pid_t) -> bool) -> Self {
         let mut snapshot = Self::default();
-        let is_wanted = |pid: libc::pid_t| !exited.contains(&pid.cast_unsigned());
         let read = each_of(is_wanted, |process| {
             *snapshot.groups.entry(process.group).or_default() |= !process.exiting;
             snapshot.processes.insert((process.pid, process.started));
@@ -310,6 +330,8 @@ fn kill_group(group: libc::pid_t, signal: i32) -> io::Result<()> {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::super::proc::{SCANS, entry};
+    use super::super::search::TABLES;
+    use super::OTHERS_PER_TREE;
     use crate::{ChildSet, ChildSetOptions, Command, Event, SpawnOptions, Termination};
     use std::time::{Duration, Instant};
 
@@ -346,7 +368,10 @@ mod tests {
     fn killed_trees_share_searches_of_the_process_table() {
         let (mut set, _) = start("sleep 60 & sleep 60; true");
         SCANS.take();
+        TABLES.take();
+        let has_table = std::fs::read_dir("/proc").expect("list processes").count() < OTHERS_PER_TREE * TREES;
         set.kill_all(Termination::IMMEDIATE).expect("kill the trees");
+        assert!(TABLES.take() == usize::from(has_table) || !has_table);
         let scans = wait_all(&mut set);
         assert!(scans <= TREES / 3, "{scans} searches for {TREES} trees");
     }

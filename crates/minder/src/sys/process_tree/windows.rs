@@ -4,7 +4,6 @@
 
 #![expect(unsafe_code, reason = "job objects")]
 
-use std::collections::HashSet;
 use std::io;
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
@@ -198,7 +197,7 @@ impl ProcessSnapshot {
         Self
     }
 
-    pub(crate) fn without(_exited: &HashSet<u32>) -> Self {
+    pub(crate) fn among_zombies() -> Self {
         Self
     }
 }
