@@ -225,12 +225,7 @@ fn suspended_child_is_not_started_again_before_it_is_resumed() {
     let id = set.spawn(&quiet_child("exit 1"), options(policy(Restart::Always))).expect("spawn test child");
     words(&mut set, id, |event| matches!(event, Event::Restarting { .. }));
     set.suspend(id).expect("suspend a child between two runs");
-    expect_nothing(&mut set);
-    set.resume(id).expect("resume");
-    let observed = words(&mut set, id, |event| matches!(event, Event::Restarted { .. }));
-    assert_eq!(observed, "restarted");
-    set.kill(id, Termination::IMMEDIATE).expect("kill test child");
-    wait_for_done(&mut set);
+    expect_start_after_resume(set, id);
 }
 
 #[cfg(unix)]
@@ -242,25 +237,25 @@ fn child_that_is_suspended_while_it_is_killed_is_not_started_again_before_it_is_
     set.restart(id, Termination::IMMEDIATE).expect("restart test child");
     set.suspend(id).expect("suspend a child that is being killed");
     words(&mut set, id, |event| matches!(event, Event::Restarting { .. }));
-    expect_nothing(&mut set);
+    expect_start_after_resume(set, id);
+}
+
+/// Waits for a time in which a child that is not suspended would be started again, and resumes it.
+#[cfg(unix)]
+fn expect_start_after_resume(mut set: ChildSet, id: ChildId) {
+    let until = Instant::now() + 50 * MS;
+    loop {
+        match set.next_event_deadline(Some(until)).expect("wait for event") {
+            NextEvent::Event(Event::Woken) => (),
+            NextEvent::TimedOut => break,
+            other => panic!("{other:?}"),
+        }
+    }
     set.resume(id).expect("resume");
     let observed = words(&mut set, id, |event| matches!(event, Event::Restarted { .. }));
     assert_eq!(observed, "restarted");
     set.kill(id, Termination::IMMEDIATE).expect("kill test child");
     wait_for_done(&mut set);
-}
-
-/// Waits for a time in which a child that is not suspended would be started again.
-#[cfg(unix)]
-fn expect_nothing(set: &mut ChildSet) {
-    let until = Instant::now() + 50 * MS;
-    loop {
-        match set.next_event_deadline(Some(until)).expect("wait for event") {
-            NextEvent::Event(Event::Woken) => (),
-            NextEvent::TimedOut => return,
-            other => panic!("{other:?}"),
-        }
-    }
 }
 
 #[test]
