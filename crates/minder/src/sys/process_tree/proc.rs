@@ -95,12 +95,16 @@ impl Entry {
     }
 }
 
-/// Returns whether every thread of a process is exiting.
+/// Returns whether every thread of a process is exiting. Without a descriptor or memory to find out, they
+/// count as running: a process that is known can be killed.
 fn all_threads_exit(pid: libc::pid_t) -> bool {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return true };
-    threads.flatten().all(|thread| {
-        let stat = fs::read(thread.path().join("stat")).unwrap_or_default();
-        parse(&String::from_utf8_lossy(&stat)).is_none_or(|thread| thread.exiting)
+    let threads = match fs::read_dir(format!("/proc/{pid}/task")) {
+        Ok(threads) => threads,
+        Err(error) => return !is_exhausted(&error),
+    };
+    threads.flatten().all(|thread| match fs::read(thread.path().join("stat")) {
+        Ok(stat) => parse(&String::from_utf8_lossy(&stat)).is_none_or(|thread| thread.exiting),
+        Err(error) => !is_exhausted(&error),
     })
 }
 
