@@ -16,6 +16,7 @@ mod results;
 use crate::test::report::Report;
 use crate::{install, run, tree};
 use anyhow::{Context, Result, bail, ensure};
+use lexopt::prelude::*;
 use results::Part;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -100,20 +101,14 @@ struct Asked {
 impl Asked {
     fn parse(words: &[String]) -> Result<Self> {
         let mut asked = Self::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            match (word.as_str(), word.strip_prefix("--only=")) {
-                ("--keep", _) => asked.keep = true,
-                ("--all", _) => asked.all = true,
-                ("--again", _) => {
-                    asked.again = true;
-                    asked.keep = true;
-                }
-                ("--only", _) => {
-                    asked.only.push(words.next().context("--only needs the name of a step")?.clone());
-                }
-                (_, Some(name)) => asked.only.push(name.to_owned()),
-                (other, _) => bail!("unknown option `{other}` for bare (cure: cargo xtask help)"),
+        let mut words = lexopt::Parser::from_args(words);
+        while let Some(word) = words.next()? {
+            match word {
+                Long("keep") => asked.keep = true,
+                Long("all") => asked.all = true,
+                Long("again") => (asked.again, asked.keep) = (true, true),
+                Long("only") => asked.only.push(words.value()?.string()?),
+                other => return Err(other.unexpected().into()),
             }
         }
         for name in asked.only.iter().filter(|name| *name != RUN) {

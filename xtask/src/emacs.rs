@@ -40,8 +40,8 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
 }
 
 /// How the module is built.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Profile {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Profile {
     /// For tests: of the libraries that the step `test` has built.
     Dev,
     /// To measure and to install.
@@ -49,7 +49,7 @@ pub(crate) enum Profile {
 }
 
 /// Installs Emacs, if it is missing.
-pub(crate) fn ready() -> Result<(), Missing> {
+pub fn ready() -> Result<(), Missing> {
     install::programs(&[Program { name: "emacs", package: "emacs-nox" }])
 }
 
@@ -59,7 +59,7 @@ fn directory(name: &str) -> PathBuf {
 }
 
 /// Returns an Emacs that reads no file of the user, and that finds the package in `library`.
-pub(crate) fn emacs(library: &Path) -> Command {
+pub fn emacs(library: &Path) -> Command {
     let mut cmd = run::command("emacs");
     cmd.args(["-Q", "--batch", "-L"]).arg(library);
     cmd
@@ -76,7 +76,7 @@ fn bounded(command: &Command, timeout: &[&str]) -> Command {
 
 /// Builds the module, and puts it with the Lisp files and the program of a guardian into a new directory
 /// `name`, which it returns.
-pub(crate) fn staged(profile: Profile, name: &str) -> Result<PathBuf> {
+pub fn staged(profile: Profile, name: &str) -> Result<PathBuf> {
     let built = build(profile)?;
     let staged = directory(name);
     if staged.exists() {

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Why something is missing, and the cure, as one line.
-pub(crate) type Missing = String;
+pub type Missing = String;
 
 /// A program, and the package of Debian that contains it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Program {
-    pub(crate) name: &'static str,
-    pub(crate) package: &'static str,
+pub struct Program {
+    /// The name in PATH.
+    pub name: &'static str,
+    /// The package of Debian.
+    pub package: &'static str,
 }
 
 /// Checks that the programs are in PATH, and installs nothing: for a chore that makes files for the user.
@@ -33,7 +35,7 @@ pub(crate) fn present(wanted: &[Program]) -> Result<(), Missing> {
 /// Installs the packages of the programs that are not in PATH.
 ///
 /// The error names every program that is still absent.
-pub(crate) fn programs(wanted: &[Program]) -> Result<(), Missing> {
+pub fn programs(wanted: &[Program]) -> Result<(), Missing> {
     let absent = |p: &&Program| run::find(p.name).is_none();
     let mut packages: Vec<&str> = wanted.iter().filter(absent).map(|p| p.package).collect();
     packages.dedup();
@@ -53,7 +55,7 @@ pub(crate) fn programs(wanted: &[Program]) -> Result<(), Missing> {
 }
 
 /// Installs missing packages, on Debian and its derivatives, as root or by `sudo` without a password.
-pub(crate) fn apt(packages: &[&str]) -> Result<(), Missing> {
+pub fn apt(packages: &[&str]) -> Result<(), Missing> {
     let absent: Vec<&str> = packages.iter().copied().filter(|p| !installed(p)).collect();
     if absent.is_empty() {
         return Ok(());
@@ -104,7 +106,7 @@ pub(crate) fn rustup(words: &[&str]) -> Result<(), Missing> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tool {
     /// The name of the package and of its program.
-    pub(crate) package: &'static str,
+    pub package: &'static str,
     pub(crate) version: &'static str,
 }
 

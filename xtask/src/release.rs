@@ -159,7 +159,13 @@ fn rust_version(manifest: &str) -> Option<&str> {
 fn package() -> Result<LeftOut> {
     let mut cmd = run::cargo();
     cmd.args(["package", "--workspace"]);
-    run::run(cmd.args(["minder-tests", "xtask", "xtask-api"].iter().flat_map(|name| ["--exclude", name])))?;
+    run::run(
+        cmd.args(
+            ["minder-tests", "bench-lab", "bench-compat", "xtask", "xtask-api"]
+                .iter()
+                .flat_map(|name| ["--exclude", name]),
+        ),
+    )?;
     Ok(LeftOut::new())
 }
 

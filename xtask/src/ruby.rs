@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The gem in the repository.
 const GEM: &str = "bindings/ruby";
 /// The reference scheduler, below the sources of Ruby.
-pub(crate) const REFERENCE: &str = "test/fiber/scheduler.rb";
+pub const REFERENCE: &str = "test/fiber/scheduler.rb";
 
 /// Returns the directory of everything that is built or fetched for Ruby.
 fn directory() -> PathBuf {
@@ -20,7 +20,7 @@ fn directory() -> PathBuf {
 }
 
 /// Installs Ruby and what an extension is built with, if they are missing.
-pub(crate) fn ready() -> Result<(), Missing> {
+pub fn ready() -> Result<(), Missing> {
     let headers = "exit File.file?(File.join(RbConfig::CONFIG.fetch('rubyhdrdir'), 'ruby.h'))";
     if !run::succeeds(run::command("ruby").args(["-e", headers])) {
         install::apt(&["ruby", "ruby-dev"])?;
@@ -30,8 +30,8 @@ pub(crate) fn ready() -> Result<(), Missing> {
 }
 
 /// How the extension is built.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Profile {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Profile {
     /// For tests: with the archive of the profile of the tests.
     Dev,
     /// To measure and to install.
@@ -40,7 +40,7 @@ pub(crate) enum Profile {
 
 /// Builds the extension of the gem. Returns the directory to be named by `-I`, which has the gem's files
 /// in Ruby, the extension and the program of a guardian.
-pub(crate) fn extension(profile: Profile) -> Result<PathBuf> {
+pub fn extension(profile: Profile) -> Result<PathBuf> {
     let name = if profile == Profile::Dev { "dev" } else { "release" };
     let build = directory().join(name);
     std::fs::create_dir_all(&build)?;
@@ -86,7 +86,7 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
 
 /// Returns the directory with `test` and `tool` of the sources of the installed Ruby. Fetches them once,
 /// as a source package of Debian.
-pub(crate) fn sources() -> Result<PathBuf, Missing> {
+pub fn sources() -> Result<PathBuf, Missing> {
     let source = directory().join("source");
     if source.join(REFERENCE).is_file() {
         return Ok(source);

@@ -18,7 +18,7 @@ const OURS: [&str; 5] = [
 ];
 
 /// Returns a command that runs at the repository's root.
-pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut cmd = Command::new(program);
     cmd.current_dir(crate::tree::root());
     for (name, _) in std::env::vars_os() {
@@ -31,14 +31,14 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
 }
 
 /// Returns a command that is killed after this many seconds, by `timeout` of coreutils.
-pub(crate) fn bounded(seconds: &str, program: impl AsRef<OsStr>) -> Command {
+pub fn bounded(seconds: &str, program: impl AsRef<OsStr>) -> Command {
     let mut cmd = command("timeout");
     cmd.args(["-k", "5", seconds]).arg(program);
     cmd
 }
 
 /// Returns the cargo that started xtask.
-pub(crate) fn cargo() -> Command {
+pub fn cargo() -> Command {
     let mut cmd = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     prepare_for_cargo(&mut cmd);
     cmd
@@ -71,7 +71,7 @@ pub(crate) fn with_default_signals(program: impl AsRef<OsStr>) -> Command {
 }
 
 /// Prints the command, runs it with our own streams, and fails if it does.
-pub(crate) fn run(cmd: &mut Command) -> Result<()> {
+pub fn run(cmd: &mut Command) -> Result<()> {
     eprintln!("  $ {}", show(cmd));
     let line = brief(cmd);
     let status = cmd.status().with_context(|| format!("cannot run `{line}`"))?;
@@ -168,12 +168,12 @@ pub(crate) fn cpu_seconds() -> Option<f64> {
 }
 
 /// Runs the command without showing its output, and returns its standard output.
-pub(crate) fn read(cmd: &mut Command) -> Result<String> {
+pub fn read(cmd: &mut Command) -> Result<String> {
     Ok(read_both(cmd)?.0)
 }
 
 /// Runs the command without showing its output, and returns its standard output and standard error.
-pub(crate) fn read_both(cmd: &mut Command) -> Result<(String, String)> {
+pub fn read_both(cmd: &mut Command) -> Result<(String, String)> {
     let line = show(cmd);
     let out = cmd.stdin(Stdio::null()).output().with_context(|| format!("cannot run `{line}`"))?;
     let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
@@ -184,13 +184,13 @@ pub(crate) fn read_both(cmd: &mut Command) -> Result<(String, String)> {
 }
 
 /// Returns whether the command can be run and succeeds, without showing its output.
-pub(crate) fn succeeds(cmd: &mut Command) -> bool {
+pub fn succeeds(cmd: &mut Command) -> bool {
     cmd.stdin(Stdio::null()).output().is_ok_and(|out| out.status.success())
 }
 
 /// Runs the command with the streams that are set for it. Its exit status is ignored: the caller reads
 /// it elsewhere.
-pub(crate) fn finish(cmd: &mut Command) -> Result<()> {
+pub fn finish(cmd: &mut Command) -> Result<()> {
     cmd.status().with_context(|| format!("cannot run `{}`", brief(cmd)))?;
     Ok(())
 }
@@ -201,7 +201,7 @@ pub(crate) fn finish(cmd: &mut Command) -> Result<()> {
     clippy::disallowed_methods,
     reason = "xtask has to build without minder, whose Command it cannot use"
 )]
-pub(crate) fn watch(cmd: &mut Command, every: Duration, mut look: impl FnMut(u32)) -> Result<ExitStatus> {
+pub fn watch(cmd: &mut Command, every: Duration, mut look: impl FnMut(u32)) -> Result<ExitStatus> {
     let mut child = cmd.spawn().with_context(|| format!("cannot run `{}`", brief(cmd)))?;
     let pid = child.id();
     let (sender, exit) = mpsc::channel();
@@ -218,14 +218,14 @@ pub(crate) fn watch(cmd: &mut Command, every: Duration, mut look: impl FnMut(u32
 }
 
 /// Finds a program in PATH.
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
+pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let name = format!("{program}{}", std::env::consts::EXE_SUFFIX);
     std::env::split_paths(&path).map(|dir| dir.join(&name)).find(|file| file.is_file())
 }
 
 /// Returns the command as a shell line, with the environment that is set for it.
-pub(crate) fn show(cmd: &Command) -> String {
+pub fn show(cmd: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in cmd.get_envs() {
         if let Some(value) = value {

@@ -8,6 +8,7 @@ mod table;
 
 use crate::{install, run, tree};
 use anyhow::{Context, Result, bail};
+use lexopt::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,13 +30,14 @@ struct Asked {
 impl Asked {
     fn parse(words: &[String]) -> Result<Self> {
         let mut asked = Self::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            match word.as_str() {
-                "--only" => asked.only.push(words.next().context("--only needs a name")?.clone()),
-                "--times" => asked.times = Some(words.next().context("--times needs a number")?.parse()?),
-                "--" => asked.tests.extend(words.by_ref().cloned()),
-                other => bail!("unknown option `{other}` for surroundings (cure: cargo xtask help)"),
+        let mut words = lexopt::Parser::from_args(words);
+        while let Some(word) = words.next()? {
+            match word {
+                Long("only") => asked.only.push(words.value()?.string()?),
+                Long("times") => asked.times = Some(words.value()?.parse()?),
+                // After `--`.
+                Value(test) => asked.tests.push(test.string()?),
+                other => return Err(other.unexpected().into()),
             }
         }
         if let Some(unknown) = asked.only.iter().find(|name| !SURROUNDINGS.iter().any(|s| s.name == **name)) {

@@ -15,7 +15,6 @@ mod prose;
 mod idioms;
 mod wine;
 
-use crate::bench::backends;
 use crate::tree;
 use anyhow::{Context, Result, bail};
 use code::Source;
@@ -97,7 +96,6 @@ impl Tree {
 fn all() -> Result<Vec<Finding>> {
     let tree = Tree::read()?;
     let mut found = text::required(&tree::root());
-    found.extend(backends(&tree.files)?);
     found.extend(source::places(&tree.files));
     for (file, text) in &tree.texts {
         found.extend(text::check(file, text));
@@ -114,15 +112,6 @@ fn all() -> Result<Vec<Finding>> {
     found.extend(wine::check(&tree));
     found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     Ok(found)
-}
-
-/// Whether the page of backends says what there is and what was measured.
-fn backends(files: &[PathBuf]) -> Result<Vec<Finding>> {
-    let file = Path::new(backends::PAGE);
-    let page =
-        std::fs::read_to_string(tree::root().join(file)).with_context(|| file.display().to_string())?;
-    let wrong = backends::check(&tree::root(), &page, files)?;
-    Ok(wrong.into_iter().map(|(line, what)| Finding::new(file, line, what)).collect())
 }
 
 /// Whether `file` lies in one of the places; a `*` stands for one folder's name, a place that ends

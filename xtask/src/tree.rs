@@ -4,15 +4,17 @@ use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Returns the repository's root: the parent of this package.
-pub(crate) fn root() -> PathBuf {
+/// Returns the repository's root: the nearest directory with a lock file of cargo, upwards from the package
+/// that cargo runs.
+pub fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
-    here.parent().map_or_else(|| here.clone(), Path::to_path_buf)
+    let root = here.ancestors().find(|directory| directory.join("Cargo.lock").is_file());
+    root.map_or_else(|| here.clone(), Path::to_path_buf)
 }
 
 /// Returns the directory that cargo builds into; builds for other systems go below it.
-pub(crate) fn target_dir() -> PathBuf {
+pub fn target_dir() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(dir) => std::path::absolute(&dir).unwrap_or_else(|_| dir.into()),
         None => root().join("target"),

@@ -123,7 +123,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
 }
 
 /// Installs Wine and the compilers if they are missing.
-pub(crate) fn ready() -> Result<(), install::Missing> {
+pub fn ready() -> Result<(), install::Missing> {
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
         return Err("Wine is used on Linux x86-64 only; cure: such a machine".into());
     }
@@ -190,13 +190,14 @@ fn one(args: &[&str]) -> Result<()> {
 
 /// A Wine prefix with its server. Dropping it ends that server and its programs; other prefixes are
 /// left alone.
-pub(crate) struct Prefix {
+#[derive(Debug)]
+pub struct Prefix {
     dir: PathBuf,
 }
 
 impl Prefix {
     /// Opens the existing prefix if the same version of Wine made it; otherwise makes a new one.
-    pub(crate) fn open() -> Result<Self> {
+    pub fn open() -> Result<Self> {
         let home = tree::target_dir().join("wine");
         let prefix = Self { dir: home.join("prefix") };
         let mark = home.join("made-by");
@@ -227,7 +228,7 @@ impl Prefix {
     }
 
     /// Returns a command in this prefix, without Wine's log and its offer to download Mono.
-    pub(crate) fn command(&self, program: &str, args: &[&str]) -> Command {
+    pub fn command(&self, program: &str, args: &[&str]) -> Command {
         let mut cmd = run::command(program);
         self.enter(&mut cmd);
         cmd.args(args);
@@ -242,7 +243,7 @@ impl Prefix {
     ///
     /// `setarch -R` turns address randomisation off, which makes one start in some hundreds fail under
     /// Wine.
-    pub(crate) fn cargo(&self, args: &[&str]) -> Command {
+    pub fn cargo(&self, args: &[&str]) -> Command {
         let mut cmd = cargo(args.first().unwrap_or(&"test"));
         self.enter(&mut cmd);
         cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "timeout -k 5 1800 setarch -R wine");
@@ -253,7 +254,7 @@ impl Prefix {
 
 /// Returns `cargo VERB` for Windows, without Wine. What it builds is shared by all commands of this
 /// function; more arguments may follow.
-pub(crate) fn cargo(verb: &str) -> Command {
+pub fn cargo(verb: &str) -> Command {
     let mut cmd = debian::cargo(verb, &[TARGET]);
     // Processes share the sections of a program that begin at a page. Wine reads the others into the
     // memory of each process, debugging information too.
@@ -267,7 +268,7 @@ pub(crate) fn cargo(verb: &str) -> Command {
 }
 
 /// Returns the path of a program that was built with `--release`.
-pub(crate) fn released(name: &str) -> PathBuf {
+pub fn released(name: &str) -> PathBuf {
     tree::target_dir().join(format!("cross/{TARGET}/release/{name}.exe"))
 }
 

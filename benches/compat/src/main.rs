@@ -1,4 +1,4 @@
-//! `cargo xtask compat`: minder beside GNU parallel and findutils' xargs, on scripts from a seed.
+//! `cargo bench-compat`: minder beside GNU parallel and findutils' xargs, on scripts from a seed.
 //!
 //! Each script runs twice with the other program and once with minder, in the same paths. A script to
 //! which the other program gives two answers is counted as unstable and not compared. The rows go to
@@ -16,14 +16,16 @@ mod rows;
 mod comparison;
 mod report;
 
-use crate::{install, run, tree};
 use anyhow::{Context, Result, bail};
 use comparison::{Comparison, Players};
 use generator::{SEED, Script, Tool};
+use lexopt::prelude::*;
 use rows::Row;
 use sandbox::Player;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use xtask::{install, run, tree};
 
 /// The options of the command line.
 #[derive(Debug)]
@@ -58,21 +60,20 @@ impl Asked {
             show: Vec::new(),
             numbers: Vec::new(),
         };
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            let mut value = || words.next().with_context(|| format!("{word} needs a value"));
-            match word.as_str() {
-                "--seed" => asked.seed = value()?.parse()?,
-                "--count" => asked.count = Some(value()?.parse()?),
-                "--only" => asked.only = Some(tool(value()?)?),
-                "--jobs" => asked.jobs = value()?.parse::<usize>()?.max(1),
-                "--minder" => asked.minder = Some(std::path::absolute(value()?)?),
-                "--as" => asked.build = build(value()?)?,
-                "--commit" => asked.commit = Some(value()?.clone()),
-                "--xargs-words" => asked.xargs_words = Some(value()?.clone()),
-                "--numbers" => asked.numbers = numbers(value()?)?,
-                "--show" => asked.show = numbers(value()?)?,
-                other => bail!("unknown option `{other}` of compat (cure: cargo xtask help)"),
+        let mut words = lexopt::Parser::from_args(words);
+        while let Some(word) = words.next()? {
+            match word {
+                Long("seed") => asked.seed = words.value()?.parse()?,
+                Long("count") => asked.count = Some(words.value()?.parse()?),
+                Long("only") => asked.only = Some(words.value()?.parse_with(tool)?),
+                Long("jobs") => asked.jobs = words.value()?.parse::<usize>()?.max(1),
+                Long("minder") => asked.minder = Some(std::path::absolute(words.value()?)?),
+                Long("as") => asked.build = words.value()?.parse_with(build)?,
+                Long("commit") => asked.commit = Some(words.value()?.string()?),
+                Long("xargs-words") => asked.xargs_words = Some(words.value()?.string()?),
+                Long("numbers") => asked.numbers = words.value()?.parse_with(numbers)?,
+                Long("show") => asked.show = words.value()?.parse_with(numbers)?,
+                other => return Err(other.unexpected().into()),
             }
         }
         Ok(asked)
@@ -115,8 +116,31 @@ fn build(name: &str) -> Result<String> {
     Ok(name.into())
 }
 
-/// `cargo xtask compat [--only parallel|xargs] [--show N,…] [--minder PATH] …`
-pub(crate) fn main(words: &[String]) -> Result<()> {
+const HELP: &str = "\
+cargo bench-compat [--only parallel|xargs] [--seed N] [--count N] [--jobs N] [--minder PATH]
+                   [--as before|after] [--commit ID] [--xargs-words WORDS] [--numbers N,N...] | --show N,N...
+
+Compares minder with GNU parallel and xargs on 1,500 generated scripts, and writes the page compat.md.
+--count: the first N scripts of each; --numbers: only these scripts; --as: the column of the build;
+--xargs-words 'run': `minder run` in place of xargs; --show: prints scripts and both answers.
+";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if matches!(&words[..], [word] if word == "-h" || word == "--help") {
+        print!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
+    match compare(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("bench-compat: {e:#}; cure: cargo bench-compat --help");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compare(words: &[String]) -> Result<()> {
     let asked = Asked::parse(words)?;
     let players = players(&asked)?;
     let mut scripts = asked.scripts();

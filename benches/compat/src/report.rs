@@ -29,12 +29,12 @@ const HEAD: &str = "\
 # minder beside GNU parallel and xargs
 
 1,500 small scripts of bash, 1,000 that call GNU parallel and 500 that call xargs, are made from a seed
-by `xtask/src/compat`. Every option of both programs is in at least three of them. Each script runs in a
+by `benches/compat/src`. Every option of both programs is in at least three of them. Each script runs in a
 fresh directory, twice with the other program and once with minder under its name. Standard output and
 the exit status are compared byte by byte, standard error after the normalisations below. A script to
 which the other program gives two answers is unstable and not counted.
 
-Produced by `cargo xtask compat`; raw rows: `compat.csv`. `cargo xtask compat --show N,…` prints these
+Produced by `cargo bench-compat`; raw rows: `compat.csv`. `cargo bench-compat --show N,…` prints these
 scripts and both answers.
 
 ## Counts

@@ -2,13 +2,13 @@
 //! the script calls.
 
 use super::generator::{Environment, Script, Tool};
-use crate::run;
 use anyhow::{Context, Result};
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use xtask::run;
 
 /// How long a script may run.
 const TIME_MAX: Duration = Duration::from_secs(20);

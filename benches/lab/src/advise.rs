@@ -1,4 +1,4 @@
-//! `cargo xtask bench advise`: whether `minder advise` predicts what the advised run takes.
+//! `cargo bench-lab advise`: whether `minder advise` predicts what the advised run takes.
 //!
 //! Three kinds of work are recorded with another number of jobs at once than is best, and run again
 //! as advised. A prediction assumes that other programs use the processors as before, so the load
@@ -6,10 +6,10 @@
 
 use super::table::{Spread, markdown};
 use super::{Answer, Asked, Bench, machine, peers::Peers, report};
-use crate::{run, tree};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 use std::path::Path;
+use xtask::{run, tree};
 
 /// The jobs of a run.
 const JOBS: u32 = 24;
@@ -37,7 +37,7 @@ const KINDS: [Work; 3] = [
     Work { name: "half of each", cpu: 0.5, wait: 0.5, phases: 5, slots: 2 },
 ];
 
-/// `cargo xtask bench advise [--rounds N] [--quick]`
+/// `cargo bench-lab advise [--rounds N] [--quick]`
 pub(super) fn main(options: &[String]) -> Result<()> {
     let asked = Asked::parse("advise", &["prediction"], options)?;
     let peers = Peers::of_minder_alone()?;

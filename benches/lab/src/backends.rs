@@ -1,18 +1,14 @@
 //! `docs/backends.md`: a table that people write, whose columns of costs are filled in from the
 //! rows in `docs/measurements`.
 //!
-//! Tidy looks whether they still say what the rows give, and whether every backend of the tree has
-//! its line.
+//! A test fails if they do not say what the rows give, or if a backend of the tree has no line.
 
-use super::mechanisms::{Point, Rows};
-use crate::tree;
+use crate::mechanisms::{Point, Rows};
 use anyhow::{Context, Result};
-use std::path::Path;
+use xtask::tree;
 
 /// The page.
 pub(crate) const PAGE: &str = "docs/backends.md";
-/// Where the backends are: one file each, by their names.
-pub(crate) const SOURCES: &str = "crates/minder/src/sys/wait/";
 
 /// Heads of columns that are filled in, up to the number; the rows that they come from; which of
 /// those.
@@ -37,27 +33,6 @@ pub(crate) fn write() -> Result<()> {
     let path = tree::root().join(PAGE);
     let page = std::fs::read_to_string(&path).with_context(|| PAGE.to_string())?;
     Ok(std::fs::write(&path, filled(&page, &measured()?))?)
-}
-
-/// What is wrong with the page: a line of it, and words.
-pub(crate) fn check(root: &Path, page: &str, files: &[std::path::PathBuf]) -> Result<Vec<(usize, String)>> {
-    let mut found = Vec::new();
-    let should = filled(page, &measured()?);
-    for (number, (is, should)) in page.lines().zip(should.lines()).enumerate() {
-        if is != should {
-            let what = "costs that are not what docs/measurements says; cure: cargo xtask bench backends";
-            found.push((number + 1, what.to_string()));
-        }
-    }
-    let mut names = Vec::new();
-    for file in files.iter().filter(|file| file.starts_with(SOURCES)) {
-        let text = std::fs::read_to_string(root.join(file))?;
-        if text.contains("\nimpl WaitBackend for ") {
-            names.extend(file.file_stem().and_then(|stem| stem.to_str()).map(String::from));
-        }
-    }
-    found.extend(unmatched(page, &names));
-    Ok(found)
 }
 
 fn measured() -> Result<Measured> {
@@ -133,29 +108,6 @@ fn costs(cells: &[&str]) -> Vec<Column> {
     cells.iter().enumerate().filter_map(column).collect()
 }
 
-/// Backends without a line in the table, and lines without a backend.
-fn unmatched(page: &str, names: &[String]) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    let mut told = Vec::new();
-    let mut table = false;
-    for (number, line) in page.lines().enumerate() {
-        let cells = cells(line);
-        table = !cells.is_empty() && (table || !costs(&cells).is_empty());
-        let Some(name) = name(&cells) else { continue };
-        if !table {
-            continue;
-        }
-        told.push(name);
-        if !names.iter().any(|known| known == name) {
-            found.push((number + 1, format!("no backend is called `{name}`; cure: remove its line")));
-        }
-    }
-    for name in names.iter().filter(|name| !told.contains(&name.as_str())) {
-        found.push((1, format!("no line for the backend `{name}`; cure: add it to the table")));
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,6 +133,55 @@ mod tests {
         };
         assert_eq!(rest(&text), rest(PAGE));
         assert_eq!(filled(&text, &rows()), text);
+    }
+
+    /// Backends without a line in the table, and lines without a backend.
+    fn unmatched(page: &str, names: &[String]) -> Vec<(usize, String)> {
+        let mut found = Vec::new();
+        let mut told = Vec::new();
+        let mut table = false;
+        for (number, line) in page.lines().enumerate() {
+            let cells = cells(line);
+            table = !cells.is_empty() && (table || !costs(&cells).is_empty());
+            let Some(name) = name(&cells) else { continue };
+            if !table {
+                continue;
+            }
+            told.push(name);
+            if !names.iter().any(|known| known == name) {
+                found.push((number + 1, format!("no backend is called `{name}`; cure: remove its line")));
+            }
+        }
+        for name in names.iter().filter(|name| !told.contains(&name.as_str())) {
+            found.push((1, format!("no line for the backend `{name}`; cure: add it to the table")));
+        }
+        found
+    }
+
+    /// The names of the backends: one file each, on Unix and on Windows.
+    fn backends() -> Vec<String> {
+        let mut names = Vec::new();
+        for directory in ["wait", "wait/windows"] {
+            for entry in
+                std::fs::read_dir(tree::root().join("crates/minder/src/sys").join(directory)).unwrap()
+            {
+                let path = entry.unwrap().path();
+                if std::fs::read_to_string(&path).is_ok_and(|text| text.contains("\nimpl WaitBackend for ")) {
+                    names.push(path.file_stem().unwrap().to_str().unwrap().to_string());
+                }
+            }
+        }
+        names
+    }
+
+    #[test]
+    fn page_has_each_backend_and_the_measured_costs() {
+        let page = std::fs::read_to_string(tree::root().join(super::PAGE)).unwrap();
+        assert_eq!(unmatched(&page, &backends()), []);
+        let filled = filled(&page, &measured().unwrap());
+        for (line, filled) in page.lines().zip(filled.lines()) {
+            assert_eq!(line, filled, "other costs than in docs/measurements; cure: cargo bench-lab backends");
+        }
     }
 
     #[test]

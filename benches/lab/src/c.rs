@@ -1,13 +1,13 @@
-//! `cargo xtask bench c`: what the C interface costs a program over the library in Rust.
+//! `cargo bench-lab c`: what the C interface costs a program over the library in Rust.
 //!
 //! `bindings/c/benches` has the same loop in both languages. The goal is at most two percent.
 
 use super::mechanisms::compile;
 use super::table::{Spread, markdown};
 use super::{Answer, Asked, Bench, machine, meter, peers::Peers, report, round_order};
-use crate::{run, tree};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
+use xtask::{run, tree};
 
 const NAME: &str = "spawn";
 /// The program in Rust, an example of the package.
@@ -26,7 +26,7 @@ struct Contestant {
     program: PathBuf,
 }
 
-/// `cargo xtask bench c [--rounds N] [--quick] [--only spawn]`
+/// `cargo bench-lab c [--rounds N] [--quick] [--only spawn]`
 pub(super) fn main(words: &[String]) -> Result<()> {
     let asked = Asked::parse("c", &[NAME], words)?;
     let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };

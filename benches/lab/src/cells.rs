@@ -1,4 +1,4 @@
-//! `cargo xtask bench cells`: the heap of cells and the parser of messages, beside the heaps of Emacs, SBCL,
+//! `cargo bench-lab cells`: the heap of cells and the parser of messages, beside the heaps of Emacs, SBCL,
 //! Boehm's collector and Go, and beside `serde_json` and `sonic_rs`.
 //!
 //! `benches/peers/cells` has the contestants. Each sample is a separate process. The goals stand beside the
@@ -12,11 +12,11 @@ use super::mechanisms::{build_workspace, compile, locked_versions};
 use super::question::{self, Question};
 use super::samples::{self, Contestant, Numbers, Samples};
 use super::{Asked, Bench, peers::Peers};
-use crate::install::{self, Missing};
-use crate::{run, tree};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use xtask::install::{self, Missing};
+use xtask::{run, tree};
 
 /// The directory below `benches/peers` with the programs.
 const WORKSPACE: &str = "cells";
@@ -57,24 +57,12 @@ struct Lab {
     cells: Option<usize>,
 }
 
-/// `cargo xtask bench cells [--cells N] [--rounds N] [--quick] [--only NAME]...`
+/// `cargo bench-lab cells [--cells N] [--rounds N] [--quick] [--only NAME]...`
 pub(super) fn main(words: &[String]) -> Result<()> {
-    let mut words = words.to_vec();
-    let cells = take_cells(&mut words)?;
-    let asked = Asked::parse("cells", &QUESTIONS.map(|q| q.name), &words)?;
+    let asked = Asked::parse("cells", &QUESTIONS.map(|q| q.name), words)?;
     let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };
-    let lab = Lab::ready(&bench, cells)?;
+    let lab = Lab::ready(&bench, asked.cells)?;
     question::ask("cells", &QUESTIONS, &asked, &mut bench, &lab, &lab.versions()?)
-}
-
-/// Takes the option `--cells` out of the words.
-fn take_cells(words: &mut Vec<String>) -> Result<Option<usize>> {
-    let Some(at) = words.iter().position(|word| word == "--cells") else { return Ok(None) };
-    words.remove(at);
-    anyhow::ensure!(at < words.len(), "--cells needs a number");
-    let cells: usize = words.remove(at).parse().context("the number of --cells")?;
-    anyhow::ensure!(cells >= 1_000, "--cells: expected at least 1000");
-    Ok(Some(cells))
 }
 
 impl Lab {
@@ -183,21 +171,4 @@ fn rounds(
     };
     samples.add_rounds(bench, (all, &[size]), |who: &Contestant, _| one(who), forgive)?;
     Ok(samples)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn number_of_cells_is_taken_out_of_the_words() {
-        let words = |text: &str| text.split(' ').map(String::from).collect::<Vec<_>>();
-        let mut some = words("--quick --cells 5000 --only json");
-        assert_eq!(take_cells(&mut some).unwrap(), Some(5_000));
-        assert_eq!(some, words("--quick --only json"));
-        assert_eq!(take_cells(&mut some).unwrap(), None);
-        for bad in ["--cells", "--cells x", "--cells 1"] {
-            assert!(take_cells(&mut words(bad)).is_err(), "{bad}");
-        }
-    }
 }

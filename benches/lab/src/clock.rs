@@ -1,4 +1,4 @@
-//! `cargo xtask bench clock`: how exact sleeps, timers and ticks of the library are, beside the standard
+//! `cargo bench-lab clock`: how exact sleeps, timers and ticks of the library are, beside the standard
 //! library, tokio, `spin_sleep` and cyclictest.
 //!
 //! `benches/peers/clock` has the contestants, except cyclictest. Each sample is a separate process. The
@@ -13,9 +13,9 @@ use super::mechanisms::{build_workspace, locked_versions};
 use super::question::{self, Question};
 use super::samples::{self, Contestant, Numbers, Samples};
 use super::{Asked, Bench, peers::Peers};
-use crate::run;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
+use xtask::run;
 
 /// The directory below `benches/peers` with the program.
 const WORKSPACE: &str = "clock";
@@ -54,7 +54,7 @@ struct Program {
     path: PathBuf,
 }
 
-/// `cargo xtask bench clock [--rounds N] [--quick] [--only NAME]...`
+/// `cargo bench-lab clock [--rounds N] [--quick] [--only NAME]...`
 pub(super) fn main(words: &[String]) -> Result<()> {
     let asked = Asked::parse("clock", &QUESTIONS.map(|q| q.name), words)?;
     let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };

@@ -10,9 +10,9 @@ use super::peers::Peers;
 use super::samples::{Contestant, Numbers, Samples};
 use super::table::{Spread, markdown};
 use super::{Asked, Bench};
-use crate::{run, tree};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
+use xtask::{run, tree};
 
 const RAW: Contestant = Contestant { name: "raw", title: "raw vfork" };
 const BASE: Contestant = Contestant { name: "base", title: "base" };

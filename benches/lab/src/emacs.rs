@@ -1,4 +1,4 @@
-//! `cargo xtask bench emacs`: the package for Emacs, beside processes of Emacs with two settings.
+//! `cargo bench-lab emacs`: the package for Emacs, beside processes of Emacs with two settings.
 //!
 //! `bindings/emacs/bench` has the programs. Each sample is a separate Emacs. The goals stand beside the
 //! measured values, and those that were missed are marked.
@@ -15,10 +15,10 @@ mod chart;
 use super::question::{self, Question};
 use super::samples::{self, Numbers, Samples};
 use super::{Asked, Bench, peers::Peers};
-use crate::{emacs, run, tree};
 use anyhow::{Context, Result, anyhow};
 use kind::Kind;
 use std::path::{Path, PathBuf};
+use xtask::{emacs, run, tree};
 
 /// The directory of the programs in Lisp.
 const PROGRAMS: &str = "bindings/emacs/bench";
@@ -66,7 +66,7 @@ const QUESTIONS: [Question<Emacs>; 6] = [
     },
 ];
 
-/// `cargo xtask bench emacs [--rounds N] [--quick] [--only NAME]...`
+/// `cargo bench-lab emacs [--rounds N] [--quick] [--only NAME]...`
 pub(super) fn main(words: &[String]) -> Result<()> {
     let asked = Asked::parse("emacs", &QUESTIONS.map(|q| q.name), words)?;
     let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };

@@ -1,4 +1,4 @@
-//! `cargo xtask bench library`: what the library costs a program, beside the standard library, tokio
+//! `cargo bench-lab library`: what the library costs a program, beside the standard library, tokio
 //! and `posix_spawn`.
 //!
 //! `benches/peers/library` has the contestants. Each sample is a separate process, so no contestant
@@ -14,10 +14,10 @@ mod threads;
 use super::mechanisms::{build_workspace, compile, locked_versions};
 use super::question::{self, Question};
 use super::{Asked, Bench, peers::Peers, round_order};
-use crate::run;
 use anyhow::{Context, Result};
 use samples::{Contestant, Samples, Setting};
 use std::path::PathBuf;
+use xtask::run;
 
 /// The directory below `benches/peers` with the program.
 const WORKSPACE: &str = "library";
@@ -71,7 +71,7 @@ struct Program {
     stamp: String,
 }
 
-/// `cargo xtask bench library [--rounds N] [--quick] [--only NAME]...`
+/// `cargo bench-lab library [--rounds N] [--quick] [--only NAME]...`
 pub(super) fn main(words: &[String]) -> Result<()> {
     let asked = Asked::parse("library", &QUESTIONS.map(|q| q.name), words)?;
     let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };

@@ -1,9 +1,9 @@
 //! What a figure is worth nothing without: machine, system, load, versions.
 
 use super::peers::Peers;
-use crate::run;
 use anyhow::Result;
 use std::fmt::Write;
+use xtask::run;
 
 /// The load of the last minute, five and fifteen.
 pub(crate) fn load() -> String {

@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: what minder costs beside its peers, in paired rounds. The questions of
-//! `bench run` are here.
+//! `cargo bench-lab`: what minder costs beside its peers, in paired rounds. The questions of `bench-lab run`
+//! are here.
 //!
 //! The method is in `docs/measurements/README.md`. Nothing here fails because a machine was slow.
 
@@ -21,13 +21,47 @@ mod ruby;
 mod emacs;
 mod clock;
 mod cells;
-pub(crate) mod compare;
-pub(crate) mod backends;
+mod compare;
+mod backends;
 
-use crate::tree;
 use anyhow::{Context, Result, bail};
 use peers::Peers;
 use std::path::PathBuf;
+use std::process::ExitCode;
+use xtask::tree;
+
+const HELP: &str = "\
+cargo bench-lab COMMAND
+
+  compare [BASE] [--rounds N] [--quick] [--only NAME]...
+      Builds the commit BASE (the newest tag, or the last release) and this tree, and prints the ratios of
+      what they cost per job, per start, in memory and in size.
+  run [--rounds N] [--quick] [--only NAME]...
+      Measures `minder run` beside other runners.
+  output [--rounds N] [--quick] [--only NAME]...
+      Measures the cost of output, and checks every byte of it.
+  advise [--rounds N] [--quick]
+      Compares what minder advise predicts with what the advised run takes.
+  library [--rounds N] [--quick] [--only NAME]...
+      Measures the library beside std, tokio and posix_spawn, with goals.
+  c [--rounds N] [--quick]
+      Measures the C interface beside the library in Rust, with a goal.
+  ruby [--rounds N] [--quick] [--only NAME]...
+      Measures the fiber scheduler of the gem beside other servers and schedulers, with goals.
+  emacs [--rounds N] [--quick] [--only NAME]...
+      Measures the package for Emacs beside processes of Emacs, with goals and a chart.
+  clock [--rounds N] [--quick] [--only NAME]...
+      Measures sleeps, timers and ticks beside std, tokio, spin_sleep and cyclictest, with goals.
+  cells [--cells N] [--rounds N] [--quick] [--only NAME]...
+      Measures heaps of cells beside Emacs, SBCL, Boehm's collector and Go, and JSON beside serde_json and
+      sonic-rs, with goals; counts cache misses and branches by cachegrind.
+  wait|exit|spawn [--rounds N] [--quick] [--only NAME]...
+      Measures `minder bench` beside other programs, with goals and charts.
+  wine [--rounds N] [--quick] [--only NAME]...
+      Measures `minder bench` under Wine: ratios, not times of Windows.
+  backends
+      Writes the costs in docs/backends.md, from the rows in docs/measurements.
+";
 
 /// One question, and how it is answered.
 struct Question {
@@ -107,10 +141,21 @@ struct Answer {
     csv: String,
 }
 
-/// `cargo xtask bench VERB [--rounds N] [--quick] [--only NAME]...`
-pub(crate) fn main(args: &[String]) -> Result<()> {
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match command(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("bench-lab: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn command(args: &[String]) -> Result<()> {
     let (verb, options) = args.split_first().map_or(("", args), |(verb, rest)| (verb.as_str(), rest));
     match (verb, mechanisms::questions(verb)) {
+        ("compare", _) => compare::main(options),
         ("run", _) => run(options),
         ("output", _) => output::main(options),
         ("advise", _) => advise::main(options),
@@ -121,11 +166,12 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         ("clock", _) => clock::main(options),
         ("cells", _) => cells::main(options),
         ("backends", _) if options.is_empty() => backends::write(),
+        ("help" | "-h" | "--help", _) => {
+            print!("{HELP}");
+            Ok(())
+        }
         (_, Some(questions)) => mechanisms::main(verb, questions, options),
-        _ => bail!(
-            "expected bench run, output, advise, library, c, ruby, emacs, clock, cells, wait, exit, spawn, \
-             wine or backends; cure: cargo xtask help"
-        ),
+        _ => bail!("unknown command `{verb}`: expected one of `cargo bench-lab help`"),
     }
 }
 
@@ -155,7 +201,7 @@ fn report(
     load_before: &str,
 ) -> Result<()> {
     let again = format!(
-        "cargo xtask bench {verb} --only {name} --rounds {}{}",
+        "cargo bench-lab {verb} --only {name} --rounds {}{}",
         bench.rounds,
         if bench.quick { " --quick" } else { "" }
     );
@@ -191,27 +237,51 @@ struct Asked {
     rounds: Option<usize>,
     quick: bool,
     only: Vec<String>,
+    /// The number of cells, for `cells` alone.
+    cells: Option<usize>,
 }
 
 impl Asked {
     /// Reads the options of a verb that answers questions of these names.
     fn parse(verb: &str, names: &[&str], words: &[String]) -> Result<Self> {
+        use lexopt::prelude::*;
         let mut asked = Self::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            match word.as_str() {
-                "--quick" => asked.quick = true,
-                "--rounds" => {
-                    let n: usize = words.next().context("--rounds needs a number")?.parse()?;
-                    asked.rounds = Some(n.max(1));
-                }
-                "--only" => asked.only.push(words.next().context("--only needs a name")?.clone()),
-                other => bail!("unknown option `{other}` of bench {verb}; cure: cargo xtask help"),
+        let mut words = lexopt::Parser::from_args(words);
+        while let Some(word) = words.next()? {
+            match word {
+                Long("quick") => asked.quick = true,
+                Long("rounds") => asked.rounds = Some(words.value()?.parse::<usize>()?.max(1)),
+                Long("only") => asked.only.push(words.value()?.string()?),
+                Long("cells") if verb == "cells" => asked.cells = Some(words.value()?.parse()?),
+                other => bail!("{verb}: {}; cure: cargo bench-lab help", other.unexpected()),
             }
+        }
+        if asked.cells.is_some_and(|cells| cells < 1_000) {
+            bail!("--cells: expected at least 1000");
         }
         if let Some(unknown) = asked.only.iter().find(|o| !names.contains(&o.as_str())) {
             bail!("unknown name `{unknown}`; cure: one of {}", names.join(", "));
         }
         Ok(asked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_a_verb() {
+        let parse = |verb: &str, line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(String::from).collect();
+            Asked::parse(verb, &["json", "chain"], &words)
+        };
+        let asked = parse("cells", "--quick --cells 5000 --only json --rounds=0").unwrap();
+        assert_eq!((asked.cells, asked.rounds, asked.quick), (Some(5_000), Some(1), true));
+        assert_eq!(asked.only, ["json"]);
+        for bad in ["--cells", "--cells x", "--cells 1", "--only nothing", "--nosuch", "json"] {
+            assert!(parse("cells", bad).is_err(), "{bad}");
+        }
+        assert!(parse("run", "--cells 5000").is_err());
     }
 }

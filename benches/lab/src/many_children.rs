@@ -4,12 +4,12 @@ use super::meter::{self, Cost};
 use super::peers::Runner;
 use super::table::{Spread, markdown};
 use super::{Answer, Bench, round_order};
-use crate::run;
 use anyhow::{Context, Result};
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
+use xtask::run;
 
 /// How many slots are left for short jobs while the sleepers hold the others.
 const SLOTS: usize = 8;

@@ -1,4 +1,4 @@
-//! `cargo xtask bench wait|exit|spawn|wine`: compares the mechanisms of `minder bench` with
+//! `cargo bench-lab wait|exit|spawn|wine`: compares the mechanisms of `minder bench` with
 //! programs of other projects.
 //!
 //! `minder bench` contains each mechanism that is published as a design. The programs here are
@@ -14,10 +14,10 @@ mod wine;
 
 use super::peers::Peers;
 use super::{Answer, Asked, Bench, backends, machine, report};
-use crate::{run, tree};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::Command;
+use xtask::{run, tree};
 
 pub(super) use goals::{Aim, Goal, table as goals_table};
 pub(super) use rows::{Point, Rows};
@@ -44,7 +44,7 @@ pub(super) fn questions(verb: &str) -> Option<&'static [Question]> {
     VERBS.iter().find(|(name, _)| *name == verb).map(|(_, questions)| *questions)
 }
 
-/// `cargo xtask bench wait|exit|spawn|wine [--rounds N] [--quick] [--only NAME]...`
+/// `cargo bench-lab wait|exit|spawn|wine [--rounds N] [--quick] [--only NAME]...`
 pub(super) fn main(verb: &str, questions: &[Question], words: &[String]) -> Result<()> {
     let names: Vec<&str> = questions.iter().map(|q| q.name).collect();
     let asked = Asked::parse(verb, &names, words)?;

@@ -1,11 +1,11 @@
 //! Runs one program under `benches/peers/meter.c` and reads what it cost.
 
 use super::peers::Peers;
-use crate::run;
 use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use xtask::run;
 
 /// What one run cost.
 #[derive(Clone, Debug)]

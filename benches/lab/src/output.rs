@@ -1,4 +1,4 @@
-//! `cargo xtask bench output`: what it costs to see output, and whether every byte of it came.
+//! `cargo bench-lab output`: what it costs to see output, and whether every byte of it came.
 //!
 //! Bytes are checked by programs of `benches/peers` that know what must come; they are checked
 //! first, on streams that were spoilt on purpose. Nothing here fails because a machine was slow.
@@ -56,7 +56,7 @@ const QUESTIONS: [Question; 6] = [
     },
 ];
 
-/// `cargo xtask bench output [--rounds N] [--quick] [--only NAME]...`
+/// `cargo bench-lab output [--rounds N] [--quick] [--only NAME]...`
 pub(super) fn main(words: &[String]) -> Result<()> {
     let asked = Asked::parse("output", &QUESTIONS.map(|q| q.name), words)?;
     let peers = Peers::ready()?;

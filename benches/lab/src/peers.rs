@@ -3,9 +3,9 @@
 //! A runner that is not there, or that cannot run three jobs, is left out, and the report says so.
 
 use super::meter;
-use crate::{install, run, tree};
 use anyhow::{Context, Result, anyhow, bail};
 use std::path::{Path, PathBuf};
+use xtask::{install, run, tree};
 
 /// The release of rust-parallel that figures were drawn with.
 const RUST_PARALLEL: &str = "1.24.0";

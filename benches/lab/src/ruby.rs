@@ -1,4 +1,4 @@
-//! `cargo xtask bench ruby`: the fiber scheduler of the gem, beside threads, Ruby's reference scheduler,
+//! `cargo bench-lab ruby`: the fiber scheduler of the gem, beside threads, Ruby's reference scheduler,
 //! other schedulers, and a server in C.
 //!
 //! `benches/peers/ruby` has the programs, `bindings/ruby/samples/http_server.rb` is the server. Each sample
@@ -16,12 +16,12 @@ use super::mechanisms::compile;
 use super::question::{self, Question};
 use super::samples::{self, Numbers, Samples};
 use super::{Asked, Bench, peers::Peers};
-use crate::install::Missing;
-use crate::{ruby, run, tree};
 use anyhow::{Context, Result, anyhow};
 use contestant::Contestant;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use xtask::install::Missing;
+use xtask::{ruby, run, tree};
 
 /// The directory of the programs in Ruby.
 const PROGRAMS: &str = "benches/peers/ruby";
@@ -62,7 +62,7 @@ const QUESTIONS: [Question<Ruby>; 7] = [
     },
 ];
 
-/// `cargo xtask bench ruby [--rounds N] [--quick] [--only NAME]...`
+/// `cargo bench-lab ruby [--rounds N] [--quick] [--only NAME]...`
 pub(super) fn main(words: &[String]) -> Result<()> {
     let asked = Asked::parse("ruby", &QUESTIONS.map(|q| q.name), words)?;
     let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };

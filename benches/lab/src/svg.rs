@@ -22,7 +22,7 @@ pub(super) fn end(mut svg: String) -> String {
 /// Writes a chart into a file, and prints its path.
 pub(super) fn write(file: &Path, svg: &str) -> Result<()> {
     std::fs::write(file, svg).with_context(|| file.display().to_string())?;
-    eprintln!("bench: {}", file.strip_prefix(crate::tree::root()).unwrap_or(file).display());
+    eprintln!("bench: {}", file.strip_prefix(xtask::tree::root()).unwrap_or(file).display());
     Ok(())
 }
 

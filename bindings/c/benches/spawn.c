@@ -1,4 +1,4 @@
-/* Starts children, some at once, and hears each to its end: the twin of spawn.rs. `cargo xtask bench c` compares them.
+/* Starts children, some at once, and hears each to its end: the twin of spawn.rs. `cargo bench-lab c` compares them.
  *
  * spawn PROGRAM CHILDREN AT-ONCE */
 #include <minder.h>

@@ -1,4 +1,4 @@
-//! Starts children, some at once, and hears each to its end: the twin of `spawn.c`. `cargo xtask bench c`
+//! Starts children, some at once, and hears each to its end: the twin of `spawn.c`. `cargo bench-lab c`
 //! compares them.
 //!
 //! `spawn PROGRAM CHILDREN AT-ONCE`

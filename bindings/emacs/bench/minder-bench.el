@@ -19,7 +19,7 @@
 
 ;;; Commentary:
 
-;; The command "cargo xtask bench" starts Emacs for each sample:
+;; The command "cargo bench-lab" starts Emacs for each sample:
 ;;
 ;;   Emacs -Q --batch -L DIRECTORY -l minder-bench -f minder-bench PROGRAM KIND ...
 ;;

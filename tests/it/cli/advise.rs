@@ -1,5 +1,5 @@
 //! `minder advise`: which run it reads, what it says about runs of every kind, and its JSON. How
-//! right the predictions are is a matter of `cargo xtask bench advise`.
+//! right the predictions are is a matter of `cargo bench-lab advise`.
 #![cfg(any(target_os = "linux", windows))]
 
 use std::fs;

@@ -2,7 +2,8 @@
 
 use super::{STEPS, Side, Step, step};
 use crate::part::Part;
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
+use lexopt::prelude::*;
 
 /// What the command line asks for.
 #[derive(Debug, Default)]
@@ -21,19 +22,16 @@ impl Options {
     pub(super) fn parse(args: &[String]) -> Result<Self> {
         let mut options = Self::default();
         let mut part = None;
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            match (arg.as_str(), arg.strip_prefix("--only=")) {
-                ("--all", _) => part = Some(Part::All),
-                ("--rest", _) => part = Some(Part::Rest),
-                ("--full", _) => options.full = true,
-                ("--sequential", _) => options.sequential = true,
-                ("--list", _) => options.list = true,
-                ("--only", _) => {
-                    options.only.push(args.next().context("--only needs the name of a step")?.clone());
-                }
-                (_, Some(name)) => options.only.push(name.to_string()),
-                (other, _) => bail!("unknown option `{other}` of test; cure: cargo xtask help"),
+        let mut args = lexopt::Parser::from_args(args);
+        while let Some(arg) = args.next()? {
+            match arg {
+                Long("all") => part = Some(Part::All),
+                Long("rest") => part = Some(Part::Rest),
+                Long("full") => options.full = true,
+                Long("sequential") => options.sequential = true,
+                Long("list") => options.list = true,
+                Long("only") => options.only.push(args.value()?.string()?),
+                other => return Err(other.unexpected().into()),
             }
         }
         for name in &options.only {

@@ -1,7 +1,7 @@
 //! Tests of the scripts: the same for the same seed, and some for every option.
 
 use super::*;
-use crate::tree;
+use xtask::tree;
 
 /// The fewest scripts for an option.
 const LEAST: usize = 3;

@@ -8,8 +8,8 @@ use super::super::samples::{Numbers, Samples};
 use super::super::table::markdown;
 use super::super::{Answer, Bench};
 use super::{Lab, SAMPLE_TIMEOUT};
-use crate::{install, run};
 use anyhow::{Context, Result};
+use xtask::{install, run};
 
 const CELLS: usize = 2_000_000;
 const CELLS_QUICK: usize = 500_000;

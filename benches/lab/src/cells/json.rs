@@ -4,8 +4,8 @@ use super::super::mechanisms::{Aim, Goal, goals_table};
 use super::super::samples::{Contestant, Samples};
 use super::super::{Answer, Bench};
 use super::{Lab, rounds, sample};
-use crate::run;
 use anyhow::Result;
+use xtask::run;
 
 /// How often a process parses the message; the numbers are medians.
 const TIMES: usize = 51;

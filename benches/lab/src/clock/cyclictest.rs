@@ -5,9 +5,9 @@ use super::super::peers::Peers;
 use super::super::samples::{Contestant, Numbers, Samples};
 use super::super::{Answer, Bench};
 use super::Program;
-use crate::{install, run};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
+use xtask::{install, run};
 
 const LOOPS: usize = 2_000;
 const LOOPS_QUICK: usize = 500;

@@ -1,14 +1,14 @@
 //! Counts and memory of one run, by strace, callgrind and /proc.
 
 use super::Setting;
-use crate::bench::meter;
-use crate::bench::samples::Numbers;
-use crate::{run, tree};
+use crate::meter;
+use crate::samples::Numbers;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Stdio;
+use xtask::{run, tree};
 
 /// Returns the system calls of all processes for each job, with those of the start.
 pub(super) fn calls(setting: &Setting<'_>, program: &Path) -> Result<Numbers> {

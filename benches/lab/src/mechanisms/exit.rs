@@ -2,8 +2,8 @@
 
 use super::goals::{self, Aim, Goal};
 use super::{Answer, Bench, Point, Question, Rows, chart, compile, costs, grouped, minder, rows};
-use crate::{install, run};
 use anyhow::{Context, Result};
+use xtask::{install, run};
 
 /// The mechanism of minder that has goals: the best backend of Linux.
 const OURS: &str = "epoll";

@@ -4,8 +4,8 @@
 use super::goals::{self, Aim, Goal};
 use super::{Answer, Bench, Point, Question, Rows, build_workspace, chart, costs, grouped};
 use super::{locked_versions, minder, rows};
-use crate::run;
 use anyhow::Result;
+use xtask::run;
 
 /// The directory below `benches/peers` with the program that compares event loops.
 const WORKSPACE: &str = "loops";

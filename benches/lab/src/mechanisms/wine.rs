@@ -6,10 +6,10 @@
 
 use super::goals::{self, Aim, Goal};
 use super::{Answer, Bench, Point, Question, Rows, chart, grouped, rows};
-use crate::bench::table::markdown;
-use crate::{run, wine};
+use crate::table::markdown;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
+use xtask::{run, wine};
 
 pub(super) const VERB: &str = "wine";
 /// The mechanism that the others are compared with.

@@ -6,12 +6,12 @@
 
 use super::super::meter::{self, Cost};
 use super::super::peers::Peers;
-use crate::run;
 use anyhow::{Context, Result};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use xtask::run;
 
 /// How often the processes of a runner and its files are sampled.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);

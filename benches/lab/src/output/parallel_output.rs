@@ -62,7 +62,7 @@ impl Candidate {
             Minder(_) => Runner::Minder,
             Gnu(_) => Runner::Gnu,
             RustParallel(_) => Runner::RustParallel,
-            Make(_) => return crate::run::find("make").is_some(),
+            Make(_) => return xtask::run::find("make").is_some(),
         };
         peers.runners.contains(&runner)
     }

@@ -1,10 +1,10 @@
 //! The C programs of this bench: builds them, and proves that the verifier sees what it must see.
 
 use super::super::peers::Peers;
-use crate::{run, tree};
 use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::process::Stdio;
+use xtask::{run, tree};
 
 /// What `verify` says of a stream.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,7 +3,6 @@
 use super::super::samples::Numbers;
 use super::contestant::Contestant;
 use super::{Ruby, SERVER};
-use crate::{run, tree};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -11,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
+use xtask::{run, tree};
 
 /// A server prints its port within this time.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
