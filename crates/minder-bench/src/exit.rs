@@ -1,7 +1,7 @@
 //! Observing the exit of one of many children, by sets of `minder` and by baselines.
 
-mod bench;
 mod set_under_test;
+mod bench;
 mod suite;
 
 pub use self::bench::{ExitBench, exits, idle_command};

@@ -35,20 +35,20 @@
 //! # Ok::<(), minder_bench::Error>(())
 //! ```
 
+mod median;
+mod random;
 mod sys;
 mod error;
 mod free_memory;
-mod random;
-mod median;
 mod stopwatch;
 mod case;
 mod results;
 mod rounds;
-mod wait;
 mod exit;
 mod spawn;
 mod cells;
 mod turnaround;
+mod wait;
 mod sleep;
 
 pub use crate::{

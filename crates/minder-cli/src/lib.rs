@@ -4,20 +4,20 @@
 //! machine; it leaves nothing undecided. A subcommand does the work. The library never prints: this
 //! crate prints messages on stderr and data on stdout.
 
-mod compat;
 mod exit;
+mod units;
 mod likeness;
-mod export;
 mod flags;
-mod config;
-mod settings;
 mod escapes;
 mod ui;
 mod advise;
-mod units;
+mod config;
+mod settings;
+mod export;
 mod measuring;
 mod recorded;
 mod commands;
+mod compat;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -50,20 +50,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod error;
+pub mod append_file;
 pub mod event;
 pub mod codec;
-pub mod append_file;
+mod error;
 pub mod manifest;
 pub mod store;
 pub mod lookup;
 pub mod reader;
+mod run_number;
 pub mod run_state;
 pub mod stale_output;
-mod run_number;
-pub mod writer;
-pub mod retention;
 pub mod joblog;
+pub mod retention;
+pub mod writer;
 
 #[cfg(test)]
 mod tests;

@@ -10,40 +10,40 @@
 //! may start now; `output` writes what jobs wrote; `recorder` keeps the journal; `worker` runs the
 //! jobs of one thread; `main_loop` handles signals; `runner` builds all of them and runs the jobs.
 
-pub mod text;
+mod confirm;
 pub mod exit_status;
 pub mod report;
+mod spawn_command;
+pub mod text;
+pub mod jobs_setting;
 pub mod notice;
 pub mod observer;
-pub mod jobs_setting;
-mod spawn_command;
 pub mod blocking_io;
-pub mod conditions;
 pub mod input;
 pub mod splitter;
-pub mod config;
-mod job_environment;
-mod resume;
-mod confirm;
-mod reader_wait;
 mod block_source;
+pub mod conditions;
+pub mod config;
+mod results;
+mod resume;
 mod queue;
 mod job_table;
-mod admission;
-mod results;
 mod output;
 mod earlier_output;
 mod recorder;
-mod commit;
-mod own_peak;
-mod context;
-mod worker;
-mod main_loop;
-mod runner;
-mod outcome;
 mod history;
 mod job_source;
 mod dry_run;
+mod commit;
+mod job_environment;
+mod admission;
+mod own_peak;
+mod context;
+mod main_loop;
+mod outcome;
+mod worker;
+mod reader_wait;
+mod runner;
 
 pub use self::{
     config::RunConfig,

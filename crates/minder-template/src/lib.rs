@@ -106,26 +106,26 @@
 //! - Aliases and shell options that the user's environment sets before the line (`BASH_ENV`,
 //!   `.zshenv`).
 
-mod checks;
-mod direct;
 mod display;
 mod error;
-mod eval_commands;
-mod job;
-mod kinds;
-mod options;
-mod placeholder;
-mod posix;
-mod program_text;
-mod programs;
-mod shell;
-mod size;
-mod template;
-mod template_line;
-mod value_rules;
-mod windows;
-mod word;
 mod word_list;
+mod program_text;
+mod checks;
+mod kinds;
+mod programs;
+mod job;
+mod placeholder;
+mod size;
+mod shell;
+mod value_rules;
+mod options;
+mod template_line;
+mod word;
+mod eval_commands;
+mod posix;
+mod direct;
+mod windows;
+mod template;
 
 #[cfg(test)]
 mod tests;

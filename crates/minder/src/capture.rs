@@ -12,8 +12,8 @@ mod input_feed;
 mod direct;
 mod run;
 mod output;
-mod steps;
 mod pipeline;
+mod steps;
 
 pub use self::options::{CaptureInput, CaptureOptions, Truncate};
 pub use self::output::Output;

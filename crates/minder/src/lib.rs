@@ -398,6 +398,11 @@
 // docs.rs shows on which systems an item exists, and hides a condition of the standard library.
 #![cfg_attr(docsrs, feature(doc_cfg), doc(auto_cfg(hide(no_global_oom_handling))))]
 
+mod random;
+mod deadline;
+mod backoff;
+mod interest;
+mod exit_status;
 mod backend;
 mod environment;
 mod process_attributes;
@@ -405,30 +410,25 @@ mod command;
 mod command_attributes;
 mod backlog;
 mod chunk;
-mod interest;
-mod exit_status;
-mod event;
-mod child_pipes;
-mod error;
-mod random;
-mod deadline;
-mod backoff;
 mod sys;
-mod spawn;
+mod error;
+mod event;
+pub mod poll;
+mod child_pipes;
 mod termination;
 mod child;
 mod shared_child;
+mod spawn;
 mod guardian;
-pub mod poll;
-pub mod clock;
+pub mod guard;
 mod set;
 mod background;
+pub mod os;
 mod capture;
+mod capabilities;
 pub mod jobs;
 pub mod frame;
-pub mod guard;
-mod capabilities;
-pub mod os;
+pub mod clock;
 
 pub use crate::{
     backend::Backend,

@@ -13,19 +13,19 @@
 //!
 //! Everything here returns `io::Result`; the modules above add the operation and its subject.
 
+pub(crate) mod cells;
 mod cpu_clock;
-mod handoff;
-mod thread;
+mod exhausted;
 #[cfg(windows)]
 mod last_error;
 #[cfg(windows)]
 mod event;
-mod wine;
-mod exhausted;
-pub(crate) mod wait;
+mod handoff;
+mod thread;
 pub(crate) mod exit;
 pub(crate) mod spawn;
-pub(crate) mod cells;
+pub(crate) mod wait;
+mod wine;
 
 pub(crate) use self::cpu_clock::{CPU_RESOLUTION, cpu_time, thread_cpu_time};
 pub(crate) use self::exhausted::is_exhausted;

@@ -10,8 +10,8 @@
 //! ([`simulation`]). A job that waits costs nothing, so jobs that wait for the same disk or server
 //! are predicted too fast.
 
-mod facts;
 mod simulation;
+mod facts;
 mod advice;
 
 pub(crate) use self::{

@@ -1,6 +1,5 @@
 //! The subcommands: one file or directory each.
 
-pub(crate) mod advise;
 pub(crate) mod bench;
 pub(crate) mod clock;
 pub(crate) mod completions;
@@ -13,3 +12,4 @@ pub(crate) mod relay;
 pub(crate) mod run;
 pub(crate) mod sem;
 pub(crate) mod xargs;
+pub(crate) mod advise;

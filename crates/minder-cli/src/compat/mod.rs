@@ -6,11 +6,11 @@
 //! counterpart is refused by name unless ignoring it changes nothing.
 
 mod invoked_as;
+mod warning;
 mod parallel;
 mod sem;
-mod translation;
-mod warning;
 mod xargs;
+mod translation;
 
 pub(crate) use self::{
     invoked_as::{InvokedAs, detect},

@@ -17,16 +17,16 @@ use minder_runner::config::{
 use minder_runner::jobs_setting::JobsSetting;
 use minder_template::{Options, Template};
 
-mod commands;
+mod job_reports;
 mod conflicts;
 mod control;
 mod input;
-mod job_reports;
-mod output_files;
-mod seed;
-mod splitter;
+mod commands;
 mod text_placeholders;
 mod mistakes;
+mod splitter;
+mod seed;
+mod output_files;
 
 pub(crate) use self::conflicts::{check as check_conflicts, exclusion, missing};
 pub(crate) use self::input::{CompatMode, ParsedCommandLine};

@@ -1,29 +1,29 @@
 //! The flags of the command line. A flag is a field, and its doc comment is its help text.
 
 mod advise;
+mod file_name;
+mod sizes;
+mod turnaround;
 mod bench;
-mod clap_error;
 mod clock;
 mod config;
 mod control;
-mod display;
 mod doctor;
-mod file_name;
-mod foreign_words;
-mod help;
 mod input;
 mod log;
-pub(crate) mod optional_value;
 mod output;
 mod pipe;
 mod relay;
-mod resume;
-mod run;
-mod short_help;
-mod sizes;
-mod turnaround;
+mod foreign_words;
 mod typed_name;
 mod unknown;
+mod clap_error;
+mod display;
+mod short_help;
+mod run;
+mod resume;
+mod help;
+pub(crate) mod optional_value;
 
 pub(crate) use self::{
     advise::AdviseFlags,

@@ -1,7 +1,7 @@
 //! What commands that measure share: signals, a progress line, standard output, and files of charts.
 
-mod session;
 mod output_file;
+mod session;
 mod stdout;
 
 use std::path::Path;

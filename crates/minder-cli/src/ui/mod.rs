@@ -7,8 +7,8 @@ pub(crate) mod table;
 pub(crate) mod chart;
 mod message;
 mod notify;
-mod stdout;
 mod progress;
+mod stdout;
 mod summary;
 mod job_line;
 

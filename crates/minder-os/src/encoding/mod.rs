@@ -6,10 +6,10 @@
 
 #[cfg(unix)]
 mod unix;
-#[cfg(windows)]
-mod windows;
 #[cfg(any(windows, test))]
 mod wtf8;
+#[cfg(windows)]
+mod windows;
 
 #[cfg(unix)]
 use unix as system;

@@ -1,14 +1,14 @@
 //! The standard streams of this process as files.
 
-mod types;
 mod closed;
-mod nonblocking;
+mod types;
 #[cfg(unix)]
 mod nonblocking_unix;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
+mod nonblocking;
 
 #[cfg(unix)]
 use unix as system;

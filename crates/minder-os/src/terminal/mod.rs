@@ -1,8 +1,8 @@
 //! The terminal of this process: opening it, its name and size, and text for a Windows console.
 
-mod types;
 #[cfg(windows)]
 mod console;
+mod types;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]

@@ -43,8 +43,8 @@
 
 pub(crate) mod jobserver;
 mod metrics;
-mod monitor;
 mod policy;
+mod monitor;
 pub(crate) mod setup;
 #[cfg(test)]
 mod tests;

@@ -4,16 +4,16 @@
 //! Everything is read lazily and in one pass, a record at a time. What has to be read twice waits
 //! in a replay buffer, which keeps little in memory. Nothing here knows of threads or jobs.
 
-mod plan;
 mod columns;
+mod plan;
 mod words;
 mod word_records;
 mod records;
 mod replay_buffer;
 mod product;
 mod batching;
-mod order;
 mod reader;
+mod order;
 
 pub(crate) use self::order::{Durations, Order, Ordered, fingerprint};
 pub(crate) use self::reader::ColumnCount;

@@ -3,8 +3,8 @@
 
 mod color;
 pub(crate) mod decorate;
-pub(crate) mod stdio;
 pub(crate) mod stream;
+pub(crate) mod stdio;
 pub(crate) mod store;
 pub(crate) mod batch;
 pub(crate) mod waiting;

@@ -2,10 +2,10 @@
 //! (`DIR/1/ARGUMENT/stdout`, `stderr` and `seq`, or files that the user names), `--files`,
 //! `--template`, and tables.
 
-mod files;
-mod path_escape;
 mod refusal;
 pub(crate) mod table;
+mod path_escape;
+mod files;
 mod template_files;
 
 pub(crate) use self::{

@@ -3,20 +3,20 @@
 //! A block never ends within a record. One thread reads and cuts, and stays little ahead of the
 //! jobs.
 
+mod buffer;
 mod regexp;
+mod column;
+mod header;
 mod config;
 mod pattern;
 mod record_bounds;
 mod chunker;
-mod header;
-mod column;
-mod buffer;
 mod timed_read;
 mod file_range;
 mod input_splitter;
 mod reader;
-mod file_reader;
 mod stdin_feed;
+mod file_reader;
 #[cfg(test)]
 mod tests;
 

@@ -1,18 +1,18 @@
 //! One worker thread: it prepares, watches, controls and finishes its jobs.
 
-mod control;
-mod finish;
-mod handler;
-mod held;
-mod held_queue;
 mod job_output;
-mod job_values;
-mod output;
-mod prepare;
 pub(crate) mod running_job;
 mod running_jobs;
+mod held_queue;
+mod job_values;
+mod state;
+mod held;
+mod control;
+mod prepare;
+mod output;
+mod finish;
 mod search_path;
 mod start_cure;
-mod state;
+mod handler;
 
 pub(crate) use self::{held_queue::HELD_FILES_MAX, state::RunWorker};

@@ -8,13 +8,13 @@
 //! run text, such as `system` and `eval`, is not accepted.
 
 mod alphabet;
-mod languages;
+mod value_check;
+mod syntax;
 mod lexer;
-mod perl;
 mod sed;
 mod sql;
-mod syntax;
-mod value_check;
+mod perl;
+mod languages;
 
 pub(crate) use alphabet::{Alphabet, VALUE};
 pub(crate) use languages::{Language, alphabets};

@@ -10,8 +10,8 @@ mod graph;
 mod pace;
 mod source;
 mod results;
-mod queue;
 mod summary;
+mod queue;
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;

@@ -1,17 +1,17 @@
 //! The parts of the public interface that differ between operating systems, and the functions of the
 //! operating system that a command needs.
 
-mod descriptors;
-mod child_pipes;
 mod exit_status;
-mod poller_wait;
+mod child_pipes;
 mod jobserver;
-mod command_line;
-mod wait_handles;
+mod poller_wait;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
+mod descriptors;
+mod command_line;
+mod wait_handles;
 
 #[cfg(unix)]
 use self::unix as system;

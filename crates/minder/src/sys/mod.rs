@@ -37,32 +37,32 @@
 //!
 //! All functions return `io::Result`. The layer above adds the operation and the subject, once.
 
-pub(crate) mod error;
 pub(crate) mod signal;
-#[cfg(unix)]
-pub(crate) mod fd;
-#[cfg(unix)]
-pub(crate) mod time;
-pub(crate) mod pid;
-pub(crate) mod wait;
-pub(crate) mod reactor;
-pub(crate) mod reap;
-pub(crate) mod spawn;
-pub(crate) mod pipe;
-pub(crate) mod process_tree;
-pub(crate) mod thread;
-pub(crate) mod timer_resolution;
-pub(crate) mod clock;
-pub(crate) mod capabilities;
-pub(crate) mod jobserver;
-#[cfg(windows)]
-mod last_error;
 #[cfg(windows)]
 mod event;
+pub(crate) mod thread;
 #[cfg(windows)]
 mod dynlib;
-pub(crate) mod guard;
+#[cfg(windows)]
+mod last_error;
+#[cfg(unix)]
+pub(crate) mod time;
+pub(crate) mod timer_resolution;
+pub(crate) mod clock;
+pub(crate) mod error;
+#[cfg(unix)]
+pub(crate) mod fd;
+pub(crate) mod pid;
 pub(crate) mod guardian;
+pub(crate) mod wait;
+pub(crate) mod jobserver;
+pub(crate) mod reactor;
+pub(crate) mod pipe;
+pub(crate) mod reap;
+pub(crate) mod process_tree;
+pub(crate) mod guard;
 pub(crate) mod guardian_program;
+pub(crate) mod spawn;
+pub(crate) mod capabilities;
 
 pub(crate) use self::error::{is_exhausted, is_no_such_process};

@@ -5,9 +5,9 @@
 //! the table there.
 
 mod types;
+mod exit_channel;
 mod process;
 mod watcher;
-mod exit_channel;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]

@@ -4,26 +4,26 @@
 //!
 //! `types.rs` has the contract; each other file is one mechanism, with one line in [`BASELINES`].
 
-mod types;
 mod objects;
-#[cfg(unix)]
-mod select;
-#[cfg(unix)]
-mod poll;
+mod types;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod epoll;
+#[cfg(unix)]
+mod poll;
+#[cfg(unix)]
+mod select;
 #[cfg(unix)]
 mod thread_each;
 #[cfg(windows)]
 mod wfmo;
-#[cfg(windows)]
-mod scan;
-#[cfg(windows)]
-mod thread_per_wait;
 mod one_call;
 mod pool;
 #[cfg(windows)]
 mod posting_pool;
+#[cfg(windows)]
+mod scan;
+#[cfg(windows)]
+mod thread_per_wait;
 
 pub(crate) use self::objects::{Objects, SIZES};
 pub(crate) use self::types::WaitBaseline;

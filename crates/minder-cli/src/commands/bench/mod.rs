@@ -5,17 +5,17 @@
 //! `rows.rs` (CSV, JSON) write them. `wait.rs`, `exit.rs`, `spawn.rs` and `sweep.rs` are one subcommand
 //! each; so is `turnaround.rs`, which measures in other terms.
 
-mod spec;
-mod selection;
 mod errors;
-mod rows;
+mod selection;
+mod spec;
 mod results;
+mod rows;
 mod report;
-mod wait;
 mod exit;
 mod spawn;
 mod sweep;
 mod turnaround;
+mod wait;
 
 use std::process::ExitCode;
 

@@ -3,13 +3,13 @@
 //! Only `--prune` changes records. A damaged record is read as far as possible, and a message on
 //! stderr names it. A run that cannot be read does not hide the others.
 
-mod follow;
-mod job;
-mod jobs;
-mod junit;
+mod select;
 mod prune;
 mod runs;
-mod select;
+mod jobs;
+mod junit;
+mod job;
+mod follow;
 mod sql;
 
 use std::io::Write;

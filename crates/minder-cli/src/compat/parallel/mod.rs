@@ -1,16 +1,16 @@
 //! The options of GNU parallel: read, completed from profiles and `$PARALLEL`, and translated into
 //! the arguments of `minder run`.
 
-mod args;
-mod env_setup;
-mod getopt;
-mod info;
-mod logins;
-mod machines;
 mod options;
+mod getopt;
 mod profile;
-mod shell_quote;
+mod logins;
+mod args;
+mod machines;
+mod info;
 mod translate;
+mod shell_quote;
+mod env_setup;
 
 pub(super) use self::{
     args::ParallelArgs,

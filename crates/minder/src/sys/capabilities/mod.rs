@@ -3,19 +3,19 @@
 //! Each system supplies `refusal` (why a wait backend could not be opened), `children` and
 //! `limits`.
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod kernel_version;
 mod types;
+#[cfg(unix)]
+mod unix;
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+mod other;
+#[cfg(windows)]
+mod windows;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod cgroup;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod kernel_version;
-#[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux;
-#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
-mod other;
-#[cfg(unix)]
-mod unix;
-#[cfg(windows)]
-mod windows;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use self::linux as system;

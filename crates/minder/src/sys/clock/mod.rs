@@ -4,11 +4,11 @@
 //! the system and a variant to [`SleepMethod`]. The measurements and the tests read the table.
 
 mod types;
+mod thread_sleep;
 #[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "netbsd", target_os = "openbsd"))]
 mod kqueue;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux;
-mod thread_sleep;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]

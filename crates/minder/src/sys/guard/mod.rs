@@ -20,40 +20,38 @@
 //! * `orphans()`: the pids and names of processes that jobs left behind.
 //! * `exit(status)` and `terminate(ExitMode)`: the two ways to end the process.
 
-mod config;
 mod inherited;
 mod signal;
 #[cfg(unix)]
 mod mask;
-
-#[cfg(target_os = "linux")]
-mod shared_page;
-#[cfg(target_os = "linux")]
-mod inner;
-#[cfg(target_os = "linux")]
-mod linux;
-#[cfg(target_os = "linux")]
-mod outer;
-#[cfg(target_os = "linux")]
-mod process;
-#[cfg(target_os = "linux")]
-pub(in crate::sys) use process::rename;
 #[cfg(target_os = "linux")]
 mod silence;
 #[cfg(target_os = "linux")]
-mod tree_killer;
+mod shared_page;
 #[cfg(target_os = "linux")]
 mod descendants;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::Guard;
-
+mod process;
+#[cfg(target_os = "linux")]
+mod tree_killer;
+mod config;
 #[cfg(all(unix, not(target_os = "linux")))]
 mod other;
-#[cfg(all(unix, not(target_os = "linux")))]
-pub(crate) use other::Guard;
-
 #[cfg(windows)]
 mod windows;
+#[cfg(target_os = "linux")]
+mod inner;
+#[cfg(target_os = "linux")]
+mod outer;
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::Guard;
+#[cfg(all(unix, not(target_os = "linux")))]
+pub(crate) use other::Guard;
+#[cfg(target_os = "linux")]
+pub(in crate::sys) use process::rename;
 #[cfg(windows)]
 pub(crate) use windows::Guard;
 

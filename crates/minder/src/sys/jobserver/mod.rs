@@ -4,15 +4,16 @@
 //! `release`, which never block; a source to wait for, if there is one; and
 //! `held_tokens`, which another process can release if this one is killed.
 
-mod held_tokens;
 #[cfg(target_os = "linux")]
 mod token_record;
+mod held_tokens;
 #[cfg(unix)]
 mod unix;
-#[cfg(unix)]
-pub(crate) use unix::Client;
 #[cfg(windows)]
 mod windows;
+
 pub(crate) use held_tokens::HeldTokens;
+#[cfg(unix)]
+pub(crate) use unix::Client;
 #[cfg(windows)]
 pub(crate) use windows::Client;

@@ -1,21 +1,21 @@
 //! Endpoints of a child's streams: they own what the kernel needs for one stream, and report
 //! progress.
 
-mod types;
-#[cfg(unix)]
-mod unix;
-#[cfg(unix)]
-mod sigpipe;
 #[cfg(unix)]
 mod terminal;
 #[cfg(unix)]
-mod poll_outputs;
+mod sigpipe;
+mod types;
+#[cfg(windows)]
+mod windows;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod splice;
 #[cfg(target_os = "linux")]
 mod read_now;
-#[cfg(windows)]
-mod windows;
+#[cfg(unix)]
+mod unix;
+#[cfg(unix)]
+mod poll_outputs;
 
 pub(crate) use self::types::ReadOutcome;
 #[cfg(windows)]

@@ -1,15 +1,15 @@
 //! Signals to a whole process tree, and the check whether any process of it is left.
 
-mod thread_times;
-mod types;
-#[cfg(unix)]
-mod unix;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod proc;
+mod thread_times;
+mod types;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod search;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod no_table;
+#[cfg(unix)]
+mod unix;
 #[cfg(windows)]
 mod windows;
 

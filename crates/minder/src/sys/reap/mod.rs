@@ -4,9 +4,9 @@
 //! pid belongs to the exited child and cannot name another process.
 
 #[cfg(unix)]
-mod unix;
-#[cfg(unix)]
 mod orphans;
+#[cfg(unix)]
+mod unix;
 #[cfg(windows)]
 mod windows;
 

@@ -7,7 +7,15 @@
 //! | `posix_spawn` | other Unix | descriptor limit, death signal, niceness, slack, user, limits |
 //! | `CreateProcessW` | Windows | process groups in the sense of Unix |
 
+#[cfg(unix)]
+mod kept;
+#[cfg(any(windows, test))]
+mod quote;
+#[cfg(any(windows, test))]
+mod cmd_quote;
 mod types;
+#[cfg(windows)]
+mod windows;
 #[cfg(unix)]
 mod script;
 #[cfg(unix)]
@@ -18,8 +26,6 @@ mod exec_args;
 mod request;
 #[cfg(unix)]
 mod null_device;
-#[cfg(unix)]
-mod kept;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod clone3;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -32,12 +38,6 @@ mod posix;
 mod unix;
 #[cfg(unix)]
 mod guardian;
-#[cfg(any(windows, test))]
-mod quote;
-#[cfg(any(windows, test))]
-mod cmd_quote;
-#[cfg(windows)]
-mod windows;
 
 #[cfg(unix)]
 pub(crate) use self::guardian::start as start_guardian;

@@ -10,12 +10,12 @@
 //! this library inherit only what is on their list. If other code of the host starts a process in
 //! this moment without a list, that process inherits the handle as well and holds a pipe open.
 
-mod command_line;
-mod process;
 mod search;
-mod process_params;
-mod spawner;
 mod working_dir;
+mod process_params;
+mod process;
+mod spawner;
+mod command_line;
 
 pub(crate) use self::command_line::CommandLineLimit;
 pub(crate) use self::spawner::{NO_FILE, NO_PROGRAM, Spawner, is_no_program, start_guardian};

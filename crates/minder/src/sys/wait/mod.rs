@@ -5,38 +5,38 @@
 //! set of children needs. [`PollerBackend`] is what the public `Poller` uses: a backend together
 //! with processes that are watched by pid.
 //!
-//! To add a backend, write one file that implements [`WaitBackend`], declare it here, and add one line to
-//! `backends.rs`. A new name also needs a variant of [`Backend`](crate::Backend).
+//! To add a backend, write one file that implements [`WaitBackend`], declare it here before `backends`, and
+//! add one line to `backends.rs`. A new name also needs a variant of [`Backend`](crate::Backend).
 
-mod types;
-mod wake_flag;
-mod backends;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod epoll;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod io_uring;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod timer;
-#[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "netbsd", target_os = "openbsd"))]
-mod kqueue;
+mod types;
 #[cfg(all(
     unix,
     any(test, target_vendor = "apple", target_os = "freebsd", target_os = "netbsd", target_os = "openbsd")
 ))]
 mod kqueue_table;
+mod wake_flag;
+#[cfg(unix)]
+mod waker;
+#[cfg(unix)]
+mod unix;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod epoll;
 #[cfg(unix)]
 mod poll;
-#[cfg(unix)]
-mod poll_once;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod io_uring;
+#[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "netbsd", target_os = "openbsd"))]
+mod kqueue;
 #[cfg(unix)]
 mod exit_poller;
 #[cfg(unix)]
-mod waker;
-mod poller_backend;
-#[cfg(unix)]
-mod unix;
+mod poll_once;
 #[cfg(windows)]
 mod windows;
+mod backends;
+mod poller_backend;
 
 #[cfg(unix)]
 pub use self::unix::PollHandle;

@@ -4,9 +4,9 @@
 //! A wait costs about 0.1 us for each descriptor watched (measured, Linux 6.18), so this one is for
 //! systems that have no other, and for comparison.
 
-mod notifier;
-mod registry;
 mod syscall;
+mod registry;
+mod notifier;
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

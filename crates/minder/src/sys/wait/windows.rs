@@ -9,20 +9,20 @@
 //! wait consumes: the signal of an auto-reset event, one count of a semaphore. Another thread has
 //! to wake first, so a poll that directly follows a signal may not see it yet.
 
-mod backend;
-mod completion_port;
-mod port_sender;
-mod operation;
-mod waker;
-mod callback;
 mod deferred_close;
-mod timer;
+mod operation;
+mod callback;
 mod millis;
+mod port_sender;
+mod timer;
+mod waker;
+mod completion_port;
 mod afd;
-pub(super) mod iocp;
-pub(super) mod wait_pool;
+mod backend;
 pub(super) mod thread_pool;
+pub(super) mod iocp;
 pub(super) mod wait_packets;
+pub(super) mod wait_pool;
 
 pub(super) use self::afd::{Afd, Poll};
 pub use self::backend::PollHandle;

@@ -1,10 +1,10 @@
 //! Baselines on Unix. Each has one line in [`BASELINES`].
 
-mod waitpid;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sigchld;
 mod thread_each;
 mod thread_one;
+mod waitpid;
 
 use std::io;
 

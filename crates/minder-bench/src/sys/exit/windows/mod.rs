@@ -1,9 +1,9 @@
 //! Baselines on Windows. Each has one line in [`BASELINES`].
 
 mod children;
-mod wait_one;
 mod scan;
 mod thread_each;
+mod wait_one;
 
 use std::io;
 

@@ -1,9 +1,9 @@
 //! Objects that a program can signal, wait for and reset.
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod eventfd;
 #[cfg(windows)]
 mod event;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod eventfd;
 #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
 mod pipe;
 
