@@ -36,8 +36,8 @@ cargo xtask COMMAND
       --full: every case, test and target; --sequential: one step after the other.
   tidy
       Checks the rules about the tree: import order, cycles, cfg, unsafe, words, idioms, manifests.
-  tidy --cycles | --order CRATE
-      Prints the import cycles, or the import order of a crate, for xtask/layers.
+  tidy --cycles
+      Prints the import cycles.
   api [--bless]
       Compares the public interface of the library with its list in crates/minder/api.
       --bless: writes the list.

@@ -5,7 +5,6 @@
 
 mod code;
 mod graph;
-mod table;
 mod manifest;
 mod map;
 mod layers;
@@ -46,7 +45,6 @@ impl fmt::Display for Finding {
 pub(crate) fn main(args: &[String]) -> Result<()> {
     match args {
         [] => run(),
-        [flag, name] if flag == "--order" => layers::propose(name),
         [flag] if flag == "--cycles" => layers::show_cycles(),
         _ => bail!("unknown arguments of tidy; cure: cargo xtask help"),
     }

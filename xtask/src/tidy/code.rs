@@ -171,6 +171,15 @@ pub(crate) enum Family {
     Windows,
 }
 
+/// A `mod` line of a module that has its own file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ModLine {
+    /// The line, counted from one.
+    pub(crate) line: usize,
+    /// The systems that the module is compiled for, if it is compiled for them alone.
+    pub(crate) family: Option<Family>,
+}
+
 /// The paths and the items of one file.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
@@ -178,8 +187,8 @@ pub(crate) struct Scan {
     pub(crate) mentions: Vec<Mention>,
     /// Every item of the file and of its inline modules: the names of those modules, and its own name.
     pub(crate) items: Vec<(Vec<String>, String)>,
-    /// The modules that have their own files; with a family if they are compiled for that one alone.
-    pub(crate) modules: Vec<(String, Option<Family>)>,
+    /// The modules that have their own files.
+    pub(crate) modules: Vec<(String, ModLine)>,
 }
 
 /// Reads the paths and items of a file; `code` is without comments and strings.
@@ -240,8 +249,9 @@ impl Walk<'_> {
                 self.at += 3;
             }
             "mod" if self.text(self.at + 2) == ";" => {
-                let declared = (self.text(self.at + 1).to_string(), self.family);
-                self.found.modules.push(declared);
+                let mod_line = ModLine { line: self.tokens[self.at].0, family: self.family };
+                let name = self.text(self.at + 1).to_string();
+                self.found.modules.push((name, mod_line));
                 self.at += 2;
             }
             "cfg" if self.text(self.at + 1) == "(" => self.cfg(),
@@ -413,9 +423,12 @@ mod tests {
     #[test]
     fn modules_of_one_family_are_known() {
         let found = scan(
-            "#[cfg(windows)] mod a; mod b; #[cfg(not(windows))] mod c; #[cfg(target_os = x)] use d; mod e;",
+            "#[cfg(windows)]\nmod a;\npub mod b;\n#[cfg(not(windows))]\npub(crate) mod c;\n\
+             #[cfg(target_os = x)] use d; mod e;",
         );
-        let families: Vec<Option<Family>> = found.modules.iter().map(|(_, family)| *family).collect();
+        let lines = found.modules.iter().map(|(name, mod_line)| (name.as_str(), mod_line.line));
+        assert_eq!(lines.collect::<Vec<_>>(), [("a", 2), ("b", 3), ("c", 5), ("e", 6)]);
+        let families: Vec<Option<Family>> = found.modules.iter().map(|(_, line)| line.family).collect();
         assert_eq!(families, [Some(Family::Windows), None, Some(Family::Unix), None]);
     }
 

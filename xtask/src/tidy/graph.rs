@@ -4,8 +4,8 @@
 //! of a module alone makes no edge; the paths through it do. Method calls name no path and are not seen.
 //! Unit tests are left out: they may import anything.
 
-use super::code::{self, Family, Mention, Scan};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use super::code::{self, Family, Mention, ModLine, Scan};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 /// A module's path below the root of its crate; the root itself is empty.
@@ -18,8 +18,8 @@ pub(crate) struct Graph {
     pub(crate) files: BTreeMap<PathBuf, Module>,
     /// Importing file → imported file → the line of the first path that leads there.
     pub(crate) edges: BTreeMap<PathBuf, BTreeMap<PathBuf, usize>>,
-    /// The paths of each file that start with the name of another crate: the line and that name.
-    pub(crate) external: BTreeMap<PathBuf, Vec<(usize, String)>>,
+    /// The line that declares each module, in the file of the module above.
+    pub(crate) mods: HashMap<Module, ModLine>,
 }
 
 /// What a module makes known to paths.
@@ -59,33 +59,27 @@ impl Graph {
             declare(&mut scopes, file, module, scan);
         }
         let mut graph = Self::default();
-        let mut families = HashMap::new();
-        for (_, module, scan) in &scans {
-            for (name, family) in &scan.modules {
-                let below: Module = module.iter().chain([name]).cloned().collect();
-                families.extend(family.map(|family| (below, family)));
-            }
-        }
         for (file, module, scan) in scans {
+            for (name, mod_line) in &scan.modules {
+                graph.mods.insert(module.iter().chain([name]).cloned().collect(), *mod_line);
+            }
             for mention in scan.mentions.iter().filter(|m| !is_test(&m.inside)) {
                 graph.add(&scopes, &file, &module, mention);
             }
             graph.files.insert(file, module);
         }
-        graph.remove_impossible(&families);
+        graph.remove_impossible();
         graph
     }
 
     /// Removes imports between files that are never compiled together.
-    fn remove_impossible(&mut self, families: &HashMap<Module, Family>) {
-        let family = |file: &PathBuf| {
+    fn remove_impossible(&mut self) {
+        let family = |file: &PathBuf| -> Option<Family> {
             let module = &self.files[file];
-            (1..=module.len()).find_map(|length| families.get(&module[..length]))
+            (1..=module.len()).find_map(|length| self.mods.get(&module[..length])?.family)
         };
-        let of_file: HashMap<PathBuf, Option<&Family>> =
-            self.files.keys().map(|file| (file.clone(), family(file))).collect();
         for (from, imported) in &mut self.edges {
-            imported.retain(|to, _| match (of_file[from], of_file[to]) {
+            imported.retain(|to, _| match (family(from), family(to)) {
                 (Some(a), Some(b)) => a == b,
                 _ => true,
             });
@@ -99,10 +93,6 @@ impl Graph {
             *last = last.trim_end_matches('!').to_string();
         }
         let targets = resolve(scopes, &here, &path, &mut Pending::new());
-        if targets.is_empty() && !matches!(path[0].as_str(), "crate" | "self" | "super" | "Self") {
-            let external = self.external.entry(file.to_path_buf()).or_default();
-            external.push((mention.line, path[0].clone()));
-        }
         for target in targets {
             if let Target::Item(other) = target
                 && other != file
@@ -113,82 +103,22 @@ impl Graph {
         }
     }
 
-    /// Returns the files that a file imports, with the line of the first import of each.
-    pub(crate) fn imports(&self, file: &Path) -> impl Iterator<Item = (&PathBuf, usize)> {
-        self.edges.get(file).into_iter().flatten().map(|(file, line)| (file, *line))
-    }
-
-    /// Returns the import cycles: every set of two files or more that all reach each other.
-    pub(crate) fn cycles(&self) -> Vec<BTreeSet<PathBuf>> {
-        let nodes: Vec<&PathBuf> = self.files.keys().collect();
-        components(&nodes, |file| self.imports(file).map(|(other, _)| other).collect())
-            .into_iter()
-            .filter(|component| component.len() > 1)
-            .map(|component| component.into_iter().cloned().collect())
-            .collect()
-    }
-
     /// Returns the shortest chain of imports from one file to another, both included.
     pub(crate) fn chain(&self, from: &Path, to: &Path) -> Option<Vec<PathBuf>> {
-        let mut chains = std::collections::VecDeque::from([vec![from.to_path_buf()]]);
+        let mut chains = VecDeque::from([vec![from.to_path_buf()]]);
         let mut seen = HashSet::new();
         while let Some(chain) = chains.pop_front() {
             let last = chain.last()?;
             if last == to {
                 return Some(chain);
             }
-            for (next, _) in self.imports(last) {
+            for next in self.edges.get(last).into_iter().flat_map(BTreeMap::keys) {
                 if seen.insert(next.clone()) {
                     chains.push_back(chain.iter().chain([next]).cloned().collect());
                 }
             }
         }
         None
-    }
-}
-
-/// Returns the strongly connected components of a graph, each after those that it reaches (Tarjan).
-pub(crate) fn components<'a, T: Ord>(nodes: &[&'a T], next: impl Fn(&T) -> Vec<&'a T>) -> Vec<Vec<&'a T>> {
-    let mut search = Search { next: &next, numbers: BTreeMap::new(), stack: Vec::new(), found: Vec::new() };
-    for node in nodes {
-        if !search.numbers.contains_key(*node) {
-            search.visit(node);
-        }
-    }
-    search.found
-}
-
-struct Search<'a, 'n, T, N> {
-    next: &'n N,
-    /// The order of the first visit, and `usize::MAX` once the node's component is complete.
-    numbers: BTreeMap<&'a T, usize>,
-    stack: Vec<&'a T>,
-    found: Vec<Vec<&'a T>>,
-}
-
-impl<'a, T: Ord, N: Fn(&T) -> Vec<&'a T>> Search<'a, '_, T, N> {
-    /// Returns the smallest number that the node reaches on the stack.
-    fn visit(&mut self, node: &'a T) -> usize {
-        let number = self.numbers.len();
-        self.numbers.insert(node, number);
-        self.stack.push(node);
-        let mut lowest = number;
-        for next in (self.next)(node) {
-            let reached = match self.numbers.get(next) {
-                Some(known) => *known,
-                None => self.visit(next),
-            };
-            lowest = lowest.min(reached);
-        }
-        if lowest == number {
-            let start = self.stack.iter().rposition(|other| *other == node).unwrap_or(0);
-            let component = self.stack.split_off(start);
-            for member in &component {
-                self.numbers.insert(member, usize::MAX);
-            }
-            self.found.push(component);
-        }
-        lowest
     }
 }
 
@@ -343,11 +273,10 @@ mod tests {
             "lib.rs:1 b.rs",
         ];
         assert_eq!(edges(&found), wanted);
-        assert_eq!(found.external[Path::new("b.rs")], [(2, "std".to_string())]);
     }
 
     #[test]
-    fn cycles_are_found_with_their_files() {
+    fn a_chain_leads_through_imports() {
         let found = graph(&[
             ("lib.rs", "mod a; mod b; mod c; mod d;"),
             ("a.rs", "use crate::b::B; pub struct A;"),
@@ -355,11 +284,9 @@ mod tests {
             ("c.rs", "use crate::a::A; pub struct C;"),
             ("d.rs", "use crate::a::A;\nmod tests { use crate::e::E; }"),
         ]);
-        let cycles = found.cycles();
-        assert_eq!(cycles.len(), 1);
-        assert_eq!(cycles[0].iter().collect::<Vec<_>>(), ["a.rs", "b.rs", "c.rs"].map(Path::new));
         let chain = found.chain(Path::new("d.rs"), Path::new("c.rs")).unwrap();
         assert_eq!(chain, ["d.rs", "a.rs", "b.rs", "c.rs"].map(Path::new));
+        assert_eq!(found.chain(Path::new("a.rs"), Path::new("d.rs")), None);
     }
 
     #[test]

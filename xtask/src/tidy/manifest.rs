@@ -67,11 +67,6 @@ pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
     found
 }
 
-/// Returns the crates that a manifest depends on, as their names are written in code.
-pub(crate) fn crates(text: &str) -> Vec<String> {
-    dependencies(text).iter().map(|d| d.name.replace('-', "_")).collect()
-}
-
 fn dependencies(text: &str) -> Vec<Dependency<'_>> {
     let mut found = Vec::new();
     let mut inside = false;
@@ -114,7 +109,6 @@ mod tests {
                     c = \"1\"\nd.workspace = true\n[target.'cfg(x)'.dependencies]\n\
                     e = { workspace = true, features = [\n    \"x\",\n] }\nf = \"1\"\n";
         assert_eq!(lines("Cargo.toml", text), [4, 13]);
-        assert_eq!(crates(text), ["a", "b", "c", "d", "e", "f"]);
     }
 
     #[test]

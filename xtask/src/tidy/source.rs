@@ -1,6 +1,7 @@
 //! Rules about one Rust file: its head, size and name, its idioms, and code that only some files may
 //! contain.
 
+use super::code::{self, Mention};
 use super::{Finding, idioms, within};
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,8 @@ const UNSAFE: [&str; 7] = [
     "tests/",
 ];
 
-/// The directories that may contain `cfg` of a system. The other code is the same everywhere.
+/// The directories that may contain `cfg` of a system, and those of `crates/*/src` that may use the
+/// crates of [`OS_CRATES`]. The other code is the same everywhere.
 const SYSTEMS: [&str; 11] = [
     "crates/minder-cells/src/space.rs",
     "crates/minder/examples/",
@@ -36,6 +38,21 @@ const SYSTEMS: [&str; 11] = [
     "xtask/",
 ];
 
+/// Crates whose functions are system calls.
+const OS_CRATES: [&str; 4] = ["libc", "rustix", "windows_sys", "io_uring"];
+
+/// Plain data: files of `minder` that use no other crate than std.
+const STD_ONLY: [&str; 5] = [
+    "crates/minder/src/random.rs",
+    "crates/minder/src/command.rs",
+    "crates/minder/src/exit_status.rs",
+    "crates/minder/src/interest.rs",
+    "crates/minder/src/backlog.rs",
+];
+
+/// The crates that other files of `minder` use outside of the directories in [`SYSTEMS`].
+const OTHER_CRATES: [&str; 2] = ["minder_os", "memchr"];
+
 /// What may sleep: the programs of the tests, the sleep of `minder-os`, and an opponent of a benchmark.
 const SLEEPERS: [&str; 3] =
     ["tests/bin/", "crates/minder-os/src/time.rs", "benches/peers/clock/src/std_sleep.rs"];
@@ -46,7 +63,7 @@ const NAMELESS: [&str; 6] = ["utils", "util", "helpers", "helper", "common", "mi
 /// Returns the places of the tables above where no file is.
 pub(crate) fn places(files: &[PathBuf]) -> Vec<Finding> {
     let table = Path::new(file!());
-    let all = UNSAFE.iter().chain(&SYSTEMS).chain(&SLEEPERS);
+    let all = UNSAFE.iter().chain(&SYSTEMS).chain(&STD_ONLY).chain(&SLEEPERS);
     let empty = all.filter(|place| !files.iter().any(|file| within(file, &[place])));
     empty.map(|place| Finding::new(table, 1, format!("{place} does not exist; cure: remove it"))).collect()
 }
@@ -86,9 +103,26 @@ pub(crate) fn check(file: &Path, text: &str, code: &str) -> Vec<Finding> {
     let unit_tests = file.file_name().is_some_and(|name| name == "tests.rs");
     if !within(file, &SYSTEMS) && !unit_tests {
         // Unit tests are at the end of their file; like any test they may differ by system.
-        found.extend(systems(file, code.split("\nmod tests {").next().unwrap_or_default()));
+        let code = code.split("\nmod tests {").next().unwrap_or_default();
+        found.extend(systems(file, code));
+        found.extend(crates(file, code));
     }
     found
+}
+
+/// Only the directories of the table use crates that make system calls, and plain data uses std alone.
+fn crates(file: &Path, code: &str) -> Vec<Finding> {
+    let others = if within(file, &STD_ONLY) { &OTHER_CRATES[..] } else { &[] };
+    let is_denied = |name: &str| OS_CRATES.contains(&name) || others.contains(&name);
+    let mentions = if within(file, &["crates/*/src/"]) { code::scan(code).mentions } else { Vec::new() };
+    let denied = mentions.iter().filter(|mention| is_denied(&mention.path[0]));
+    denied
+        .map(|Mention { line, path, .. }| {
+            let what =
+                format!("uses the crate `{}`; cure: call a function of a lower layer that does it", path[0]);
+            Finding::new(file, *line, what)
+        })
+        .collect()
 }
 
 /// Returns the lines that are too wide. rustfmt breaks code; `cargo +nightly fmt -- --config
@@ -190,7 +224,7 @@ mod tests {
     use super::*;
 
     fn told(file: &str, text: &str) -> Vec<String> {
-        let code = super::super::code::split(text).code;
+        let code = code::split(text).code;
         check(Path::new(file), text, &code).into_iter().map(|f| format!("{}: {}", f.line, f.what)).collect()
     }
 
@@ -216,6 +250,10 @@ mod tests {
         one("crates/minder/src/a.rs", "//! A.\n#[cfg(any(unix, loom))]\nfn f() {}\n", "2: cfg");
         one("crates/minder/src/a.rs", "//! A.\nfn f() { if cfg!(windows) {} }\n", "2: cfg");
         one("crates/minder/src/a.rs", "//! A.\nuse std::thread::sleep;\n", "2: thread::sleep");
+        one("crates/minder/src/a.rs", "//! A.\nuse {libc::c_int, std::io};\n", "2: uses the crate `libc`");
+        one("crates/minder/src/random.rs", "//! A.\nfn f() { memchr::f() }\n", "2: uses the crate `memchr`");
+        assert_eq!(told("crates/minder/src/a.rs", "//! A.\nuse memchr::{memchr, libc};\n"), [""; 0]);
+        assert_eq!(told("crates/minder/src/sys/a.rs", "//! A.\nuse libc::c_int;\n"), [""; 0]);
         one("crates/minder/src/a.rs", "//! A.\nlet (a, b) = (c, d);\n", "2: `let (a, b)");
         let wide = format!("//! A.\n// {}\n", "ä".repeat(COLUMNS_MAX - 2));
         one("crates/minder/src/a.rs", &wide, "2: 111 columns");

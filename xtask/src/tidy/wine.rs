@@ -19,8 +19,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut modules = BTreeSet::new();
     for (file, prefix, parent) in DECLARING {
         let Some(source) = tree.sources.get(Path::new(file)) else { continue };
-        for (name, family) in code::scan(&source.code).modules {
-            let for_windows = family != Some(Family::Unix);
+        for (name, mod_line) in code::scan(&source.code).modules {
+            let for_windows = mod_line.family != Some(Family::Unix);
             if for_windows && name != parent && has_tests(tree, file, &name) {
                 modules.insert(format!("{prefix}{name}"));
             }
