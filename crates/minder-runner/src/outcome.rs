@@ -32,6 +32,7 @@ pub(crate) fn report(
         orphans.clear();
         stats.left_running = 0;
     }
+    let end = end(context, counts, stats.cancelled, signal);
     RunReport {
         counts,
         stats,
@@ -40,7 +41,7 @@ pub(crate) fn report(
         halted: halted(context, counts),
         run: context.recorder.run().map(str::to_owned),
         resume: context.recorder.resume(context.config),
-        end: end(context, counts, signal),
+        end,
         nothing_left: false,
         error_status: error_status(context),
     }
@@ -59,7 +60,7 @@ pub(crate) fn has_run_nothing(context: &RunContext<'_>, filter: &ResumeFilter, r
         && finished + report.stats.cancelled == 0
 }
 
-fn end(context: &RunContext<'_>, counts: JobCounts, signal: Option<Signal>) -> RunEnd {
+fn end(context: &RunContext<'_>, counts: JobCounts, cancelled: u64, signal: Option<Signal>) -> RunEnd {
     let stdio = &context.sequencer.stdio;
     if let Some(signal) = signal {
         return RunEnd::Signal(signal);
@@ -71,7 +72,7 @@ fn end(context: &RunContext<'_>, counts: JobCounts, signal: Option<Signal>) -> R
     if let Some(end) = error.or_else(|| context.queue.error().map(RunEnd::InputFailed)) {
         return end;
     }
-    match status(context, counts) {
+    match status(context, counts, cancelled) {
         // Some output that was to be written was not.
         exit_status::SUCCESS if context.committer.has_lost_output() => RunEnd::Status(exit_status::OTHER),
         status => RunEnd::Status(status),
@@ -103,9 +104,10 @@ fn error_status(context: &RunContext<'_>) -> u8 {
     }
 }
 
-/// Returns the exit status of a run that no signal and no error of ours ended.
-fn status(context: &RunContext<'_>, counts: JobCounts) -> u8 {
-    let failed = counts.failed;
+/// Returns the exit status of a run that no signal and no error of ours ended. The `cancelled` jobs, which
+/// `--halt now` killed, have not failed.
+fn status(context: &RunContext<'_>, counts: JobCounts, cancelled: u64) -> u8 {
+    let failed = counts.failed.saturating_sub(cancelled);
     if context.config.exit_status == ExitStatusRule::Xargs && failed > 0 {
         // A job that was not started because of its values has no status.
         return context.status.xargs_status().max(exit_status::XARGS_FAILED);
@@ -118,7 +120,7 @@ fn status(context: &RunContext<'_>, counts: JobCounts) -> u8 {
         (Some(HaltTrigger::Failed), Some(status)) if failed == 1 || first => status,
         (Some(HaltTrigger::Finished), Some(status)) if first => status,
         (_, Some(_)) if percent => {
-            let jobs = context.queue.total().unwrap_or(counts.succeeded + failed).max(1);
+            let jobs = context.queue.total().unwrap_or(counts.succeeded + counts.failed).max(1);
             u8::try_from(failed.saturating_mul(100) / jobs).unwrap_or(100).max(1)
         }
         _ => exit_status::of_failed(failed),

@@ -62,7 +62,7 @@ pub(crate) struct PipeFlags {
     #[arg(long, value_name = "COLUMN")]
     pub(crate) bin: Option<String>,
 
-    /// One job per group of adjacent lines with equal values.
+    /// No block splits adjacent lines with equal values. -N1: one job for each such group.
     #[arg(long, visible_alias = "groupby", value_name = "COLUMN")]
     pub(crate) group_by: Option<String>,
 

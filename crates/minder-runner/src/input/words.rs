@@ -170,7 +170,8 @@ impl Scan<'_> {
             *self.newlines += u64::from(byte == b'\n');
             at += 1;
             match (self.state, byte) {
-                (State::Before, b' ' | b'\t' | b'\n') => (),
+                // As isspace(3) in the C locale; within a word only blanks and newlines separate.
+                (State::Before, b' ' | b'\t'..=b'\r') => (),
                 (State::Escaped, _) => {
                     self.word.push(byte);
                     self.state = State::Plain;
@@ -257,6 +258,8 @@ mod tests {
             ("a\\\nb\n", "<a\nb>/"),
             ("a\\ \nb\n", "<a > <b>/"),
             ("x\u{b}y\u{c}z\rw\n", "<x\u{b}y\u{c}z\rw>/"),
+            ("\r\n", ""),
+            ("a\r\n\r\nb \u{b}\u{c}\rc\n", "<a\r>/ <b> <c>/"),
             ("a 'b\nc'\n", "<a> unclosed '"),
             ("a \"b", "<a> unclosed \""),
             ("a\\", "<a>/"),

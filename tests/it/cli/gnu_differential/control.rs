@@ -45,6 +45,11 @@ pub(super) const CASES: &[Case] = &[
     case("-j1 --halt now,fail=1 'kill -9 $$' ::: a"),
     case("-j3 --halt now,fail=1 'sleep {}; echo {}; exit 3' ::: 0.3 20 21"),
     case("-j3 --halt 2 'sleep {}; echo {}; exit 3' ::: 0.3 20 21"),
+    case("-j4 --halt now,fail=2 'sleep {1}; exit {2}' ::: 0 0.5 20 21 :::+ 1 2 0 0"),
+    case("-j3 --halt now,done=2 'sleep {1}; exit {2}' ::: 0 0.5 20 21 :::+ 1 2 0 0"),
+    case("-j4 --halt now,fail=50% 'sleep {1}; exit {2}' ::: 0 0.5 20 21 :::+ 1 2 0 0"),
+    case("-j4 --halt now,done=50% 'sleep {1}; exit {2}' ::: 0 0.5 20 21 :::+ 0 2 0 0"),
+    case("-j3 --halt now,done=2 'sleep {}' ::: 0 0.5 20").differs("101, although no job failed"),
     case("-j2 --halt soon,fail=1 'sleep {}; echo {}; exit 3' ::: 0.2 1 0.1 0.1"),
     case("-j2 --halt now,success=1 'sleep {}; echo {}' ::: 0.3 20 0.1"),
     case("-j2 -k --halt now,fail=1 'echo {}; sleep {}; exit 4' ::: 20 0.3")
