@@ -8,7 +8,7 @@ use super::recipe::{Family, Recipe, Slot};
 use super::{parallel, xargs};
 use std::collections::BTreeMap;
 
-/// The seed of the scripts that `docs/measurements/compat.md` counts.
+/// The seed of the scripts that the published counts are of.
 pub(super) const SEED: u64 = 20_221_122;
 
 /// The program that a script calls.

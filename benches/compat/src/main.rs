@@ -2,7 +2,7 @@
 //!
 //! Each script runs twice with the other program and once with minder, in the same paths. A script to
 //! which the other program gives two answers is counted as unstable and not compared. The rows go to
-//! `docs/measurements/compat.csv`, and the page beside them is made from all rows there.
+//! `target/compat/compat.csv`, and the page beside them is made from all rows there.
 
 mod random;
 mod recipe;
@@ -79,11 +79,6 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Returns whether the scripts are those that the published counts are of.
-    fn is_whole(&self) -> bool {
-        self.seed == SEED && self.count.is_none()
-    }
-
     fn scripts(&self) -> Vec<Script> {
         let mut scripts = generator::scripts(self.seed);
         scripts.retain(|script| self.only.is_none_or(|tool| tool == script.tool));
@@ -120,7 +115,7 @@ const HELP: &str = "\
 cargo bench-compat [--only parallel|xargs] [--seed N] [--count N] [--jobs N] [--minder PATH]
                    [--as before|after] [--commit ID] [--xargs-words WORDS] [--numbers N,N...] | --show N,N...
 
-Compares minder with GNU parallel and xargs on 1,500 generated scripts, and writes the page compat.md.
+Compares minder with GNU parallel and xargs on 1,500 generated scripts, and writes target/compat/compat.md.
 --count: the first N scripts of each; --numbers: only these scripts; --as: the column of the build;
 --xargs-words 'run': `minder run` in place of xargs; --show: prints scripts and both answers.
 ";
@@ -161,10 +156,8 @@ fn compare(words: &[String]) -> Result<()> {
 
 /// Writes the rows, the page, and the different answers.
 fn keep(asked: &Asked, comparisons: &[Comparison]) -> Result<()> {
-    let here = tree::target_dir().join("compat");
-    let dir = if asked.is_whole() { tree::root().join("docs/measurements") } else { here.clone() };
+    let dir = tree::target_dir().join("compat");
     fs::create_dir_all(&dir)?;
-    fs::create_dir_all(&here)?;
     let commit = match &asked.commit {
         Some(commit) => commit.clone(),
         None => run::read(run::command("git").args(["rev-parse", "--short", "HEAD"]))?.trim().to_string(),
@@ -179,7 +172,7 @@ fn keep(asked: &Asked, comparisons: &[Comparison]) -> Result<()> {
     fs::write(&csv, rows::csv(&rows)?)?;
     let page = report::page(&rows)?;
     fs::write(dir.join("compat.md"), &page)?;
-    let differences = here.join(format!("differences-{}.md", asked.build));
+    let differences = dir.join(format!("differences-{}.md", asked.build));
     fs::write(&differences, report::differences(comparisons))?;
     println!("{page}");
     println!("scripts, and answers that differ: {}", differences.display());
@@ -229,7 +222,6 @@ mod tests {
         assert_eq!(parse("").unwrap().scripts().len(), 1500);
         let asked = parse("--only xargs --count 3").unwrap();
         assert_eq!(asked.scripts().iter().map(|s| s.number).collect::<Vec<_>>(), [1001, 1002, 1003]);
-        assert!(!asked.is_whole());
         assert_eq!(parse("--show 7").unwrap().scripts().len(), 1);
         assert_eq!(parse("--show 52,104").unwrap().scripts().len(), 2);
         assert_eq!(parse("--numbers 7,1100").unwrap().scripts().len(), 2);

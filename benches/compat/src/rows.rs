@@ -1,4 +1,4 @@
-//! The rows of a comparison: one for each script and build, in `docs/measurements/compat.csv`.
+//! The rows of a comparison: one for each script and build, in `target/compat/compat.csv`.
 
 use super::generator::Script;
 use anyhow::{Context, Result, bail};
