@@ -31,8 +31,7 @@ use minder_runner::config::ResumeMode;
 use crate::compat::Translation;
 use crate::config::CompatMode;
 use crate::flags::{
-    Flags, RunFlags, Verb, asks_for_version, clap_error_hint, clap_error_line, optional_value,
-    resume_error_line,
+    Flags, RunFlags, Verb, asks_for_version, clap_error_hint, clap_error_line, resume_error_line,
 };
 use crate::settings::Applied;
 
@@ -71,8 +70,6 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             Ok(Translation::Done(code)) => return code,
             Err(error) => return exit_code(Err(error)),
         }
-    } else if args.get(1).is_some_and(|subcommand| subcommand == "run") {
-        rewrite_optional_values(&mut args);
     }
     if let [_, flag] = args.as_slice()
         && (flag == "--version" || flag == "-V")
@@ -121,20 +118,6 @@ fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
             ui::message(&ui::format_error(&error));
             ExitCode::from(exit::OTHER)
         }
-    }
-}
-
-/// Rewrites the flags of `minder run` that have an optional value.
-fn rewrite_optional_values(args: &mut Vec<OsString>) {
-    let run_args = args.get(2..).unwrap_or_default();
-    if !optional_value::needs_rewrite(run_args) {
-        return;
-    }
-    let minder = Flags::interface();
-    if let Some(run) = minder.find_subcommand("run") {
-        let rewritten = optional_value::rewrite(run_args, run);
-        args.truncate(2);
-        args.extend(rewritten);
     }
 }
 

@@ -6,10 +6,11 @@
 use std::ffi::{OsStr, OsString};
 
 use anyhow::{Result, bail};
+use clap::ArgAction;
 use minder_os::encoding::os_string_from_encoded;
 
 use super::options::{INTERNAL_OPTIONS, OPTIONS, OptionSpec, ValueKind};
-use crate::flags::{Flags, foreign_flag, optional_value};
+use crate::flags::{Flags, foreign_flag};
 use crate::likeness::nearest;
 
 /// An option on the command line.
@@ -174,7 +175,10 @@ fn run_flag_takes_value(name: &str) -> Option<bool> {
         let names = arg.get_long().into_iter().chain(arg.get_all_aliases().into_iter().flatten());
         names.into_iter().any(|long| OsStr::new(long) == name)
     };
-    run.get_arguments().find(has_name).map(optional_value::requires_value)
+    run.get_arguments().find(has_name).map(|arg| {
+        matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
+            && arg.get_num_args().is_none_or(|range| range.min_values() > 0)
+    })
 }
 
 #[cfg(test)]
