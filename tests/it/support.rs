@@ -119,12 +119,11 @@ pub(crate) fn patterned(bytes: usize) -> Vec<u8> {
 }
 
 /// Returns whether this machine has the wait backend or mechanism. Containers often forbid
-/// io_uring, and older systems lack wait packets. Every machine has the others.
+/// io_uring. Every machine has the others.
 pub(crate) fn has_backend(name: &str) -> bool {
     static MISSING: std::sync::OnceLock<HashMap<&str, String>> = std::sync::OnceLock::new();
     let missing = MISSING.get_or_init(|| {
-        let asked =
-            minder::capabilities().into_iter().filter(|it| ["io_uring", "wait_packets"].contains(&it.name));
+        let asked = minder::capabilities().into_iter().filter(|it| it.name == "io_uring");
         let missing = asked.filter_map(|it| match it.state {
             minder::Availability::Available => None,
             minder::Availability::Refused(why) => Some((it.name, why)),

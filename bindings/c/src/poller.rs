@@ -191,7 +191,6 @@ pub unsafe extern "C" fn minder_poller_backend(poller: *const minder_poller) -> 
             Backend::Iocp => c"iocp",
             Backend::WaitPool => c"wait_pool",
             Backend::ThreadPool => c"thread_pool",
-            Backend::WaitPackets => c"wait_packets",
             _ => c"other",
         })
     });

@@ -33,22 +33,12 @@ pub enum Backend {
     /// `thread_pool`: one completion port, and waits of the thread pool that are armed again after
     /// each report. Windows.
     ThreadPool,
-    /// `wait_packets`: one completion port that the kernel signals for handles. Windows 8.
-    WaitPackets,
 }
 
 impl Backend {
     /// All backends, of all operating systems.
-    pub(crate) const ALL: [Self; 8] = [
-        Self::Epoll,
-        Self::IoUring,
-        Self::Kqueue,
-        Self::Poll,
-        Self::Iocp,
-        Self::WaitPool,
-        Self::ThreadPool,
-        Self::WaitPackets,
-    ];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Epoll, Self::IoUring, Self::Kqueue, Self::Poll, Self::Iocp, Self::WaitPool, Self::ThreadPool];
 
     /// Returns the name.
     pub const fn name(self) -> &'static str {
@@ -60,7 +50,6 @@ impl Backend {
             Self::Iocp => "iocp",
             Self::WaitPool => "wait_pool",
             Self::ThreadPool => "thread_pool",
-            Self::WaitPackets => "wait_packets",
         }
     }
 }

@@ -30,7 +30,7 @@ pub fn capabilities() -> Vec<Capability> {
 
 /// Opens a wait backend and reports whether that succeeded.
 fn state_of(backend: Backend) -> Capability {
-    let capability = Capability::available("waiting", backend.name()).note(capabilities::remark(backend));
+    let capability = Capability::available("waiting", backend.name());
     match Poller::with_backend(backend) {
         Ok(_) => capability,
         Err(error) => capability.refused(capabilities::refusal(backend, error.io_error())),

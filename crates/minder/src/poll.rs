@@ -90,11 +90,11 @@ impl fmt::Debug for Source<'_> {
 /// - Linux: `epoll` (the default), `io_uring` (5.11; often forbidden in containers) and `poll`.
 /// - macOS, FreeBSD, NetBSD, OpenBSD: `kqueue` (the default; compiled, and never run on them so
 ///   far) and `poll`.
-/// - Windows: `iocp` (the default), `wait_pool`, `thread_pool` and, untested, `wait_packets`. All
-///   of them use one completion port and differ in which threads wait for handles. Any number of
-///   handles. Another thread has to wake before a signal is reported, so a poll right after the
-///   signal may miss it, and a handle that was reset since may still be reported. If several
-///   threads poll a socket at the same time, one of them gets the report. Tested under Wine only.
+/// - Windows: `iocp` (the default), `wait_pool` and `thread_pool`. All of them use one completion
+///   port and differ in which threads wait for handles. Any number of handles. Another thread has to
+///   wake before a signal is reported, so a poll right after the signal may miss it, and a handle that
+///   was reset since may still be reported. If several threads poll a socket at the same time, one of
+///   them gets the report. Tested under Wine only.
 ///
 /// ```
 /// # #[cfg(unix)] {

@@ -24,15 +24,5 @@ use self::other as system;
 #[cfg(windows)]
 use self::windows as system;
 
-use crate::backend::Backend;
-
 pub(crate) use self::system::{children, limits, refusal};
 pub use self::types::{Availability, Capability};
-
-/// Returns the note for a wait backend.
-pub(crate) fn remark(backend: Backend) -> &'static str {
-    match backend {
-        Backend::WaitPackets => "undocumented, untried so far: by name only",
-        _ => "",
-    }
-}

@@ -59,7 +59,7 @@ impl Capability {
         Self { chosen, ..self }
     }
 
-    pub(crate) fn note(self, note: impl Into<String>) -> Self {
+    pub(super) fn note(self, note: impl Into<String>) -> Self {
         Self { note: note.into(), ..self }
     }
 }

@@ -25,8 +25,6 @@ pub(crate) const BACKENDS: &[(Backend, Open)] = &[
     (Backend::WaitPool, || Ok(Arc::new(super::windows::wait_pool::WaitPool::default()))),
     #[cfg(windows)]
     (Backend::ThreadPool, || Ok(Arc::new(super::windows::thread_pool::ThreadPool))),
-    #[cfg(windows)]
-    (Backend::WaitPackets, || Ok(Arc::new(super::windows::wait_packets::WaitPackets::open()?))),
 ];
 
 /// Opens a backend, or the best one that the kernel and the policy of the machine allow.

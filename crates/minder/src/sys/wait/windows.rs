@@ -21,7 +21,6 @@ mod afd;
 mod backend;
 pub(super) mod thread_pool;
 pub(super) mod iocp;
-pub(super) mod wait_packets;
 pub(super) mod wait_pool;
 
 pub(super) use self::afd::{Afd, Poll};

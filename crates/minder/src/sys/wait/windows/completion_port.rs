@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use windows_sys::Win32::Foundation::{ERROR_IO_PENDING, HANDLE, INVALID_HANDLE_VALUE, WAIT_TIMEOUT};
+use windows_sys::Win32::Foundation::{ERROR_IO_PENDING, INVALID_HANDLE_VALUE, WAIT_TIMEOUT};
 use windows_sys::Win32::System::IO::{
     CreateIoCompletionPort, GetQueuedCompletionStatusEx, OVERLAPPED, OVERLAPPED_ENTRY,
 };
@@ -212,23 +212,6 @@ impl CompletionPort {
             std::thread::park_timeout(Duration::from_millis(1));
         }
         drop(self.take_from_kernel(overlapped));
-    }
-
-    /// Lends the packet to the kernel. If `start` succeeds, the kernel queues the packet once, with
-    /// the key and the pointer that `start` receives.
-    pub(super) fn lend_packet(
-        &self,
-        packet: &Arc<Operation>,
-        start: impl FnOnce(HANDLE, usize, *mut OVERLAPPED) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let overlapped = self.lend_to_kernel(packet);
-        start(self.sender.as_raw_handle(), KEY_PACKET, overlapped)
-            .inspect_err(|_| drop(self.take_from_kernel(overlapped)))
-    }
-
-    /// Takes back a packet that the kernel will not queue.
-    pub(super) fn return_packet(&self, packet: &Arc<Operation>) {
-        drop(self.take_from_kernel(Arc::as_ptr(packet).cast_mut().cast()));
     }
 
     /// Gives the kernel its reference to the packet.
