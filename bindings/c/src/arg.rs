@@ -6,6 +6,7 @@
 
 use std::ffi::{CStr, OsStr, c_char};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::native;
@@ -70,6 +71,11 @@ fn check<'a, T: Opaque>(pointer: *const AtomicU64, name: &str) -> Result<&'a Ato
         return Ok(tag);
     }
     Err(Failure::invalid(format!("argument `{name}` is a handle of another type, or was freed")))
+}
+
+/// Locks what a handle holds, even after a thread panicked with the lock.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(crate) fn null(name: &str) -> Failure {

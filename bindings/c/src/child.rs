@@ -3,11 +3,11 @@
 #![expect(unsafe_code, reason = "functions with C linkage")]
 
 use std::io::{Read, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use minder::{ChildStderr, ChildStdin, ChildStdout, SharedChild, Size};
 
-use crate::arg::{self, Opaque, free, handle, required, store, store_structure};
+use crate::arg::{self, Opaque, free, handle, lock, required, store, store_structure};
 use crate::command::{minder_command, minder_stream, with_command};
 use crate::exit::minder_exit;
 use crate::fork::Origin;
@@ -55,13 +55,9 @@ impl Pipes {
         Err(Failure::new(minder_status::MINDER_FORKED, reason))
     }
 
-    fn stdin(&self) -> MutexGuard<'_, Option<Arc<ChildStdin>>> {
-        self.stdin.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Closes the input, after the writes of other threads that have begun.
     fn close_stdin(&self) {
-        drop(self.stdin().take());
+        drop(lock(&self.stdin).take());
     }
 }
 
@@ -167,7 +163,7 @@ pub unsafe extern "C" fn minder_child_write(
         store!(written, 0);
         let child = handle!(child).here()?;
         let bytes = arg::bytes!(bytes, len);
-        let stdin = child.stdin().clone().ok_or_else(no_pipe)?;
+        let stdin = lock(&child.stdin).clone().ok_or_else(no_pipe)?;
         let mut stdin = &*stdin;
         let mut done = 0;
         while done < bytes.len() {
@@ -243,7 +239,7 @@ pub unsafe extern "C" fn minder_child_fd(child: *const minder_child, stream: i32
     value(native::NO_FD, || {
         let child = handle!(child).here()?;
         let fd = match stream {
-            0 => child.stdin().as_deref().map(native::fd_of),
+            0 => lock(&child.stdin).as_deref().map(native::fd_of),
             1 => child.stdout.as_ref().map(native::fd_of),
             2 => child.stderr.as_ref().map(native::fd_of),
             _ => None,

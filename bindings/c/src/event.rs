@@ -10,11 +10,11 @@
 
 use std::collections::VecDeque;
 use std::ffi::{CString, c_char, c_void};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use minder::{Event, Stream};
 
-use crate::arg::{self, Opaque, free, handle, nanoseconds};
+use crate::arg::{self, Opaque, free, handle, lock, nanoseconds};
 use crate::command::minder_stream;
 use crate::exit::minder_exit;
 use crate::status::value;
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn minder_events_free(events: *mut minder_events) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minder_events_next(events: *mut minder_events) -> *const minder_event {
     value(std::ptr::null(), || {
-        let mut taken = handle!(events).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(handle!(events));
         // The bytes of the last event make room before the next one is looked at.
         taken.current = None;
         let current = match taken.waiting.pop_front() {
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn minder_events_next(events: *mut minder_events) -> *cons
 /// Returns how many events minder_events_next() has left.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minder_events_count(events: *const minder_events) -> usize {
-    value(0, || Ok(handle!(events).lock().unwrap_or_else(PoisonError::into_inner).waiting.len()))
+    value(0, || Ok(lock(handle!(events)).waiting.len()))
 }
 
 /// Returns the number that the library keeps for a pointer of the host.

@@ -17,12 +17,12 @@
 #![expect(unsafe_code, reason = "functions with C linkage")]
 
 use std::ffi::c_char;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use minder::frame::{Frame, FrameDecoder, FrameError, FrameErrorKind, FrameFormat};
 
 use crate::arg::{
-    self, Growing, Opaque, bytes, free, handle, options, required, store, store_structure, text,
+    self, Growing, Opaque, bytes, free, handle, lock, options, required, store, store_structure, text,
 };
 use crate::status::{Failure, call, minder_status};
 
@@ -98,10 +98,6 @@ pub(crate) struct Reader {
 impl Opaque for minder_framer {
     type Inner = Mutex<Reader>;
     const TAG: [u8; 8] = *b"mnd_frm\0";
-}
-
-fn lock(reader: &Mutex<Reader>) -> MutexGuard<'_, Reader> {
-    reader.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl From<FrameError> for Failure {

@@ -8,13 +8,13 @@
 
 use std::collections::VecDeque;
 use std::ffi::c_char;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use minder::poll::{Events, Interest, Poller, Readiness, Source, Token};
 use minder::{Backend, ErrorKind};
 
-use crate::arg::{self, Opaque, handle, required, store, text};
+use crate::arg::{self, Opaque, handle, lock, required, store, text};
 use crate::fork::Origin;
 use crate::native::{self, minder_fd};
 use crate::status::{Failure, call, minder_status, value};
@@ -95,10 +95,6 @@ impl Waits {
             std::mem::forget(self);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn interest_of(flags: u32) -> Result<Interest, Failure> {

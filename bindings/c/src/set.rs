@@ -12,7 +12,6 @@
 #![expect(unsafe_code, reason = "functions with C linkage")]
 
 use std::ffi::{c_char, c_void};
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use minder::{
@@ -20,7 +19,7 @@ use minder::{
     Restart, RestartPolicy, Size, SpawnOptions,
 };
 
-use crate::arg::{self, Growing, Opaque, handle, options, required, store, text};
+use crate::arg::{self, Growing, Opaque, handle, lock, options, required, store, text};
 use crate::command::{minder_command, with_command};
 use crate::event::{minder_child_id, minder_events, number_of, pointer_of};
 use crate::fork::Origin;
@@ -488,7 +487,7 @@ pub unsafe extern "C" fn minder_set_take(
     call(|| {
         store!(count, 0);
         let set = handle!(set).here()?;
-        let mut taken = handle!(events).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(handle!(events));
         let mut moved = std::mem::take(&mut taken.spare);
         set.drain_events_with_user(&mut moved, max_bytes);
         store!(count, moved.len());

@@ -3,7 +3,7 @@
 //! A poisoned lock reports that a thread panicked while it held the lock. Every state behind these
 //! locks is valid after each statement, so the other threads continue with it.
 
-use std::sync::PoisonError;
+use std::sync::{PoisonError, TryLockError};
 use std::time::Duration;
 
 pub use std::sync::MutexGuard;
@@ -21,6 +21,15 @@ impl<T> Mutex<T> {
     /// Blocks until the lock is free, and locks it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the mutex if it is free.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Returns the value; the caller owns the mutex, so no lock is needed.
@@ -56,6 +65,15 @@ impl Condvar {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits while `condition` holds.
+    pub fn wait_while<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        condition: impl FnMut(&mut T) -> bool,
+    ) -> MutexGuard<'a, T> {
+        self.0.wait_while(guard, condition).unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits as [`wait`](Self::wait) does, for at most `timeout`.
     pub fn wait_timeout<'a, T>(&self, guard: MutexGuard<'a, T>, timeout: Duration) -> MutexGuard<'a, T> {
         self.0.wait_timeout(guard, timeout).unwrap_or_else(PoisonError::into_inner).0
@@ -89,6 +107,7 @@ mod tests {
         });
         assert!(thread.join().is_err());
         assert_eq!(*mutex.lock(), 1);
+        assert_eq!(mutex.try_lock().as_deref(), Some(&1));
     }
 
     #[test]

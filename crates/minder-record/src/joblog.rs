@@ -8,7 +8,8 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+
+use minder_os::sync::Mutex;
 
 use crate::append_file::LineWriter;
 use crate::event::JobFinished;
@@ -75,7 +76,7 @@ impl Joblog {
     ///
     /// If the lines cannot be written. Then the file contains none of them.
     pub fn append(&self, lines: &[u8]) -> io::Result<()> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).append(lines)
+        self.lines.lock().append(lines)
     }
 }
 

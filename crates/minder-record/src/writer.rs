@@ -5,10 +5,10 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use minder_os::files::create_private_file;
+use minder_os::sync::Mutex;
 
 use crate::append_file::LineWriter;
 use crate::error::{Context, Error, ErrorKind, Result};
@@ -185,7 +185,7 @@ impl JournalWriter {
     ///
     /// As [`append`](Self::append).
     pub fn append_metadata(&self, lines: &[u8]) -> io::Result<()> {
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner).append(lines)
+        self.journal.lock().append(lines)
     }
 
     /// Returns whether this is not the first attempt, and [`append`](Self::append) was not called.

@@ -5,11 +5,12 @@
 //! display.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use minder::jobs::{Attempt, JobPool};
 use minder::{ErrorKind, ExitStatus};
+use minder_os::sync::Mutex;
 use minder_template::Job;
 
 use crate::admission::AdmissionController;
@@ -130,12 +131,12 @@ impl RunStatus {
 
     /// Returns `true` if minder itself failed, and the jobs are killed for it.
     pub(crate) fn has_failed(&self) -> bool {
-        self.fatal_error.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.fatal_error.lock().is_some()
     }
 
     /// Takes the error that ended the run.
     pub(crate) fn take_error(&self) -> Option<RunEnd> {
-        self.fatal_error.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.fatal_error.lock().take()
     }
 }
 
@@ -158,7 +159,7 @@ impl RunContext<'_> {
     }
 
     fn fail_with(&self, end: RunEnd) {
-        self.status.fatal_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(end);
+        self.status.fatal_error.lock().get_or_insert(end);
         self.pool.kill();
     }
 

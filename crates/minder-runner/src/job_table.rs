@@ -9,10 +9,10 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use minder::jobs::Attempt;
+use minder_os::sync::Mutex;
 
 use crate::queue::Task;
 
@@ -73,7 +73,7 @@ impl JobTable {
                 slot: attempt.slot,
                 suspended: false,
             };
-            self.lock().running.insert(task.number, entry);
+            self.state.lock().running.insert(task.number, entry);
         }
     }
 
@@ -82,7 +82,7 @@ impl JobTable {
         if !self.wanted {
             return;
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.running.remove(&job);
         // A request is for this attempt only: a suspended next attempt would never be resumed.
         state.requests.retain(|(requested, _)| *requested != job);
@@ -101,7 +101,7 @@ impl JobTable {
 
     /// Returns the median wall time of the last jobs that succeeded, once there are enough.
     pub(crate) fn median(&self) -> Option<Duration> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.median.is_none() && state.durations.len() >= TIMES_MIN {
             let mut durations = state.durations.clone();
             let middle = durations.len() / 2;
@@ -112,7 +112,7 @@ impl JobTable {
 
     /// Returns the running jobs, oldest first, at most `most`.
     pub(crate) fn oldest(&self, most: usize) -> Vec<(u64, JobEntry)> {
-        let state = self.lock();
+        let state = self.state.lock();
         let mut found: Vec<(u64, &JobEntry)> =
             state.running.iter().map(|(job, entry)| (*job, entry)).collect();
         found.sort_by_key(|(_, entry)| entry.started_at);
@@ -122,21 +122,21 @@ impl JobTable {
     /// Adds to the start times the time in which all jobs were suspended, since that does not make
     /// a job slow.
     pub(crate) fn add_suspended_time(&self, time: Duration) {
-        for entry in self.lock().running.values_mut() {
+        for entry in self.state.lock().running.values_mut() {
             entry.started_at = entry.started_at.checked_add(time).unwrap_or(entry.started_at);
         }
     }
 
     /// Returns how many jobs run, and how many of these are suspended.
     pub(crate) fn counts(&self) -> (usize, usize) {
-        let state = self.lock();
+        let state = self.state.lock();
         (state.running.len(), state.running.values().filter(|entry| entry.suspended).count())
     }
 
     /// Makes a request to the youngest job that is not suspended, or, to resume, to the oldest that
     /// is. Returns `false` if there is no such job.
     pub(crate) fn request(&self, request: JobRequest) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let suspended = request == JobRequest::Resume;
         let candidates = state.running.iter().filter(|(_, entry)| entry.suspended == suspended);
         let chosen = match request {
@@ -157,7 +157,7 @@ impl JobTable {
         if !self.has_requests.load(Ordering::SeqCst) {
             return Vec::new();
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // A job that is not in `running` has finished, and its request with it.
         let State { running, requests, .. } = &mut *state;
         let (requests_here, requests_elsewhere): (Vec<_>, Vec<_>) = requests
@@ -167,10 +167,6 @@ impl JobTable {
         *requests = requests_elsewhere;
         self.has_requests.store(!requests.is_empty(), Ordering::SeqCst);
         requests_here
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -212,7 +208,7 @@ mod tests {
         let table = table();
         assert!(table.request(JobRequest::Suspend));
         table.remove(3, None);
-        table.lock().running.insert(
+        table.state.lock().running.insert(
             3,
             JobEntry { started_at: Instant::now(), columns: Vec::new(), slot: 3, suspended: false },
         );

@@ -10,10 +10,10 @@
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
+use minder_os::sync::Mutex;
 
 use crate::text::count;
 use crate::text::os_error_text;
@@ -111,7 +111,7 @@ impl JobsSetting {
             return Ok(Self {
                 processors,
                 file: None,
-                state: State { spec, read_at: now, was_reported: false }.into(),
+                state: Mutex::new(State { spec, read_at: now, was_reported: false }),
             });
         }
         let path = PathBuf::from(text);
@@ -129,7 +129,7 @@ impl JobsSetting {
         Ok(Self {
             processors,
             file: Some(file),
-            state: State { spec, read_at: now, was_reported: false }.into(),
+            state: Mutex::new(State { spec, read_at: now, was_reported: false }),
         })
     }
 
@@ -149,7 +149,7 @@ impl JobsSetting {
     }
 
     fn at(&self, now: Instant) -> Result<Option<usize>> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if let Some(File { path, rereads: true }) = &self.file
             && now.saturating_duration_since(state.read_at) >= PERIOD
         {

@@ -21,13 +21,14 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result};
 use minder::jobs::{JobPool, NextJob};
 use minder_os::files::read_at;
+use minder_os::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::block_source::BlockSource;
 use crate::confirm::ConfirmPrompt;
@@ -71,7 +72,7 @@ impl Task {
 
     /// Locks the block, to take it or to put it back.
     pub(crate) fn block(&self) -> MutexGuard<'_, Option<Box<JobInput>>> {
-        self.block.lock().unwrap_or_else(PoisonError::into_inner)
+        self.block.lock()
     }
 
     /// Returns its arguments, or none if it cannot be run.
@@ -237,7 +238,7 @@ impl JobQueue {
             detach("minder-input", move || splitter.read(move || pool.wake()))?;
         }
         self.start_reading_values(pool)?;
-        let Some(mut source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+        let Some(mut source) = self.source.lock().take() else {
             return Ok(());
         };
         let queue = Arc::clone(self);
@@ -247,7 +248,7 @@ impl JobQueue {
 
     /// Starts a reader thread for the values that jobs have beside their blocks.
     fn start_reading_values(self: &Arc<Self>, pool: &Arc<JobPool<Task>>) -> Result<()> {
-        let read_ahead = match &mut self.lock().inline_source {
+        let read_ahead = match &mut self.state.lock().inline_source {
             Some(JobSource::Blocks(blocks)) => blocks.values.read_ahead(),
             _ => None,
         };
@@ -255,7 +256,7 @@ impl JobQueue {
         let queue = Arc::clone(self);
         let pool = Arc::clone(pool);
         let wake = move || {
-            if std::mem::take(&mut queue.lock().is_starved) {
+            if std::mem::take(&mut queue.state.lock().is_starved) {
                 pool.wake();
             }
         };
@@ -274,7 +275,7 @@ impl JobQueue {
 
     /// Starts a thread that counts the jobs of a regular file, for the progress display.
     pub(crate) fn start_counting(self: &Arc<Self>) {
-        let countable = self.countable.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let countable = self.countable.lock().take();
         if self.total().is_some() {
             return;
         }
@@ -291,12 +292,12 @@ impl JobQueue {
 
     /// Returns `true` if the input was read to its end.
     pub(crate) fn has_ended(&self) -> bool {
-        self.lock().ended
+        self.state.lock().ended
     }
 
     /// Returns `true` if all jobs were taken and no more will come.
     pub(crate) fn is_drained(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.ready.is_empty() && !state.stopped {
             state.fill();
         }
@@ -308,9 +309,9 @@ impl JobQueue {
     /// # Errors
     /// The input cannot be read, or `take` fails.
     pub(crate) fn for_each_job(&self, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
-        if let Some(mut source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(mut source) = self.source.lock().take() {
             self.set_total(source.prepare()?);
-            self.lock().inline_source = Some(source);
+            self.state.lock().inline_source = Some(source);
         }
         if let Some(splitter) = &self.splitter {
             return self.for_each_block(splitter, take);
@@ -358,7 +359,7 @@ impl JobQueue {
     /// Returns the next job, if one is ready. It never blocks, except on a read that cannot block
     /// for long.
     pub(crate) fn next_job(&self) -> NextJob<Task> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if state.stopped {
                 return NextJob::Exhausted;
@@ -418,7 +419,7 @@ impl JobQueue {
 
     /// Returns why the input could not be read to its end, once.
     pub(crate) fn error(&self) -> Option<String> {
-        let error = self.lock().error.take();
+        let error = self.state.lock().error.take();
         error.or_else(|| self.splitter.as_ref().and_then(|splitter| splitter.error()))
     }
 
@@ -434,7 +435,7 @@ impl JobQueue {
                 pool.set_total(self.total());
             }
             Err(error) => {
-                let mut state = self.lock();
+                let mut state = self.state.lock();
                 state.error = Some(format_error(&error));
                 state.ended = true;
                 drop(state);
@@ -442,7 +443,7 @@ impl JobQueue {
             }
         }
         let mut created = 0;
-        let mut confirm = self.confirm.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut confirm = self.confirm.lock().take();
         loop {
             match source.next(&mut created) {
                 Ok(Some(task)) => {
@@ -455,7 +456,7 @@ impl JobQueue {
                         }
                         if !is_confirmed {
                             // It counts as part of the input.
-                            self.lock().taken += 1;
+                            self.state.lock().taken += 1;
                             continue;
                         }
                     }
@@ -468,28 +469,28 @@ impl JobQueue {
                 }
                 // A line that a read error cut off is not an argument.
                 Err(error) => {
-                    self.lock().error = Some(format_error(&error));
+                    self.state.lock().error = Some(format_error(&error));
                     break;
                 }
             }
         }
-        self.lock().ended = true;
+        self.state.lock().ended = true;
         pool.wake();
     }
 
     /// Waits until a worker thread has no job to start: the user is asked for one job at a time.
     fn wait_until_starved(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while !(state.is_starved && state.ready.is_empty()) {
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.room.wait(state);
         }
     }
 
     /// Adds a job when there is room, and wakes the pool if it waits for one.
     fn add(&self, task: Task, pool: &JobPool<Task>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.bytes + len(&task) > AHEAD_MAX && !state.ready.is_empty() {
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.room.wait(state);
         }
         state.bytes += len(&task);
         state.ready.push_back(task);
@@ -498,10 +499,6 @@ impl JobQueue {
         if was_starved {
             pool.wake();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,8 +5,8 @@
 //! read may block.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use minder::guard::ProcessGuard;
 use minder::jobs::{JobPool, RetryPolicy, SchedulerOptions};
 use minder::{Backlog, ChildSet, ChildSetOptions, Descriptors, Signal};
 use minder_os::stdio::{StdStream, std_was_closed};
+use minder_os::sync::Mutex;
 
 use crate::admission::jobserver::{self, JobserverLookup};
 use crate::admission::setup;
@@ -410,7 +411,7 @@ fn open_stdio(
     // How many streams are stalled.
     let stalls = Arc::new(Mutex::new(0_usize));
     let on_change = move |is_stalled: bool| {
-        let mut stalls = stalls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stalls = stalls.lock();
         *stalls = if is_stalled { *stalls + 1 } else { stalls.saturating_sub(1) };
         backlog.set_stalled(*stalls > 0);
         drop(stalls);

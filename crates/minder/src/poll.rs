@@ -10,9 +10,11 @@ mod timers;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use minder_os::sync::Mutex;
 
 use self::timers::Timers;
 use crate::backend::Backend;
@@ -525,7 +527,7 @@ impl Poller {
     /// `InvalidInput` for a token that has a timer already.
     pub fn add_timer(&self, token: Token, deadline: Instant, tolerance: Duration) -> Result<()> {
         let number = Token(check_token(token)?);
-        if !self.lock_timers().add(number, deadline, tolerance) {
+        if !self.timers.lock().add(number, deadline, tolerance) {
             let error =
                 Error::of_kind(ErrorKind::InvalidInput, "add a timer", "this token has a timer already");
             return Err(error.with_subject(token.0.to_string()));
@@ -549,7 +551,7 @@ impl Poller {
     /// # Errors
     /// `Unknown` for a token that has no timer, or whose timer was reported.
     pub fn delete_timer(&self, token: Token) -> Result<()> {
-        if self.lock_timers().delete(token) {
+        if self.timers.lock().delete(token) {
             return Ok(());
         }
         let error = Error::of_kind(ErrorKind::Unknown, "delete a timer", "this token has no timer");
@@ -609,7 +611,7 @@ impl Poller {
             ready.retain(|ready| ready.token != wait::RECHECK_TOKEN);
             let now = Instant::now();
             self.backend.poll_exits(ready, now);
-            let mut timers = self.lock_timers();
+            let mut timers = self.timers.lock();
             while let Some(token) = timers.pop(now) {
                 ready.push(Ready { expired: true, ..Ready::none(token.0) });
             }
@@ -692,13 +694,9 @@ impl Poller {
         self.poll_handle().map(drop)
     }
 
-    fn lock_timers(&self) -> MutexGuard<'_, Timers> {
-        self.timers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns when the next timer expires or polled process is checked.
     fn next_at(&self) -> Option<Instant> {
-        let timers = self.lock_timers().next_at();
+        let timers = self.timers.lock().next_at();
         [timers, self.backend.next_at()].into_iter().flatten().min()
     }
 

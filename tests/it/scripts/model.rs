@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use minder::{
     ChildId, Chunk, Event, ExitStatus, Group, Outcome, OutputMode, OverflowPolicy, RestartPolicy,
     SpawnOptions, Stream,
 };
+use minder_os::sync::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::plan::{Act, Files, How, LONG, Plan, signaled};
@@ -57,12 +57,12 @@ pub(super) struct Kid<'a> {
 static CHECKED: Mutex<BTreeMap<&str, usize>> = Mutex::new(BTreeMap::new());
 
 pub(super) fn tally(case: &'static str, is_so: bool) {
-    let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut checked = CHECKED.lock();
     *checked.entry(case).or_default() += usize::from(is_so);
 }
 
 pub(super) fn checked() -> BTreeMap<&'static str, usize> {
-    CHECKED.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    CHECKED.lock().clone()
 }
 
 /// What the host promises that not all hosts promise.

@@ -18,12 +18,13 @@ pub(crate) use line::rough;
 pub(crate) use options::{Heartbeat, ProgressOptions};
 pub(crate) use slow::SlowJobs;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use minder_os::stdio::stdout_is_pipe;
+use minder_os::sync::Mutex;
 use minder_runner::Snapshot;
 
 use self::estimate::{Estimate, Sample};
@@ -153,7 +154,7 @@ impl Progress {
         }
         // A worker thread that holds the lock may be writing to a terminal that accepts nothing. The
         // main thread, which draws, has to handle signals and must not wait for it.
-        let Some(mut state) = inner.try_lock() else { return inner.set_next(elapsed + DRAW_INTERVAL) };
+        let Some(mut state) = inner.state.try_lock() else { return inner.set_next(elapsed + DRAW_INTERVAL) };
         let snapshot = take();
         let eta = inner.update_estimate(&mut state, &snapshot);
         match state.sink.size() {
@@ -194,7 +195,7 @@ impl Progress {
     /// incomplete, the display waits for the rest of the line.
     pub(crate) fn write_output<T>(&self, bytes: &[u8], write: impl FnOnce() -> T) -> T {
         let Some(inner) = &self.0 else { return write() };
-        let mut state = inner.lock();
+        let mut state = inner.state.lock();
         state.hide();
         let result = write();
         let now = Instant::now();
@@ -207,7 +208,7 @@ impl Progress {
     /// and without the color of the output.
     pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
         let Some(inner) = &self.0 else { return write() };
-        let mut state = inner.lock();
+        let mut state = inner.state.lock();
         state.hide();
         state.end_output();
         let result = write();
@@ -220,7 +221,7 @@ impl Progress {
     /// Does the same as [`suspend`](Self::suspend), unless that would block: another thread may hold the
     /// lock, or the terminal may accept nothing.
     pub(crate) fn try_suspend<T>(&self, act: impl FnOnce() -> T) -> T {
-        let state = self.0.as_ref().and_then(|inner| inner.try_lock());
+        let state = self.0.as_ref().and_then(|inner| inner.state.try_lock());
         let Some(mut state) = state.filter(|state| state.sink.is_ready()) else { return act() };
         state.hide();
         state.end_output();
@@ -232,7 +233,7 @@ impl Progress {
     /// Erases the display permanently. What is written next begins on a new line.
     pub(crate) fn finish(&self) {
         if let Some(inner) = &self.0 {
-            let mut state = inner.lock();
+            let mut state = inner.state.lock();
             state.hide();
             state.lines.clear();
             state.end_output();
@@ -248,18 +249,6 @@ impl Inner {
 
     fn set_next(&self, next: Duration) {
         self.next.store(u64::try_from(next.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-
-    fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
-        match self.state.try_lock() {
-            Ok(state) => Some(state),
-            Err(TryLockError::Poisoned(state)) => Some(state.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a sample to the estimate, and returns the estimated end.

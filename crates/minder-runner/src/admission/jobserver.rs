@@ -21,7 +21,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,7 @@ use minder::Descriptors;
 use minder::os::{JobToken, Jobserver};
 use minder::poll::{Events, Interest, Poller, Token};
 use minder_os::encoding::os_str_from_encoded;
+use minder_os::sync::Mutex;
 
 use crate::text::os_error_text;
 
@@ -122,7 +123,7 @@ impl JobserverClient {
         let waiting = move || {
             if shared.wait(&wake).is_err() {
                 // Without this thread nothing would wake the run: it continues with `-j` alone.
-                shared.lock().stopped = true;
+                shared.state.lock().stopped = true;
                 wake();
             }
         };
@@ -140,7 +141,7 @@ impl JobserverClient {
     /// the worker threads are woken when that may have changed.
     pub(crate) fn take(&self) -> Option<JobPermit> {
         let shared = &self.shared;
-        let mut state = shared.lock();
+        let mut state = shared.state.lock();
         if state.running > 0 && !state.stopped {
             match shared.server.try_acquire() {
                 Ok(Some(token)) => state.held.push(token),
@@ -167,7 +168,7 @@ impl JobserverClient {
 
 impl Drop for JobserverClient {
     fn drop(&mut self) {
-        self.shared.lock().stopped = true;
+        self.shared.state.lock().stopped = true;
         let _ = self.shared.poller.notify();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was reported by the panic hook.
@@ -177,13 +178,9 @@ impl Drop for JobserverClient {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Releases the token of a finished job. The slot without a token is the last one to be free.
     fn finish_job(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.running -= 1;
         if let Some(token) = state.held.pop() {
             // It fails only if the jobserver is gone.
@@ -192,7 +189,7 @@ impl Shared {
     }
 
     fn release_tokens(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.stopped = true;
         for token in std::mem::take(&mut state.held) {
             let _ = self.server.release(token);
@@ -205,7 +202,7 @@ impl Shared {
         let mut events = Events::new();
         let mut watched = false;
         loop {
-            let State { wanted, stopped, .. } = *self.lock();
+            let State { wanted, stopped, .. } = *self.state.lock();
             if stopped {
                 if watched && let Some(source) = self.server.source() {
                     self.poller.delete(source)?;
@@ -231,7 +228,7 @@ impl Shared {
             if passed || events.iter().next().is_some() {
                 // The flag is cleared before the call: a worker thread that is woken may want
                 // another token.
-                self.lock().wanted = false;
+                self.state.lock().wanted = false;
                 wake();
             }
         }
@@ -510,7 +507,7 @@ mod tests {
                 let _held = (client.take(), client.take());
                 panic!("on purpose");
             }));
-            assert!(panicked.is_err() && client.shared.lock().running == 0);
+            assert!(panicked.is_err() && client.shared.state.lock().running == 0);
         }
     }
 }

@@ -14,10 +14,12 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
+
+use minder_os::sync::{Condvar, Mutex};
 
 use crate::admission::AdmissionPolicy;
 use crate::admission::Decision;
@@ -90,7 +92,7 @@ impl AdmissionMonitor {
     ) -> io::Result<Self> {
         let state = State { quota: None, wanted: false, stopped: false, why: None, failure: None };
         let shared = AdmissionState {
-            state: state.into(),
+            state: Mutex::new(state),
             changed: Condvar::new(),
             asks_each_time: policy.asks_each_time(),
         };
@@ -109,14 +111,14 @@ impl AdmissionMonitor {
 
     /// Returns why no job starts, if none does.
     pub(crate) fn why(&self) -> Option<String> {
-        self.shared.lock().why.clone()
+        self.shared.state.lock().why.clone()
     }
 }
 
 impl Drop for AdmissionMonitor {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        self.shared.lock().stopped = true;
+        self.shared.state.lock().stopped = true;
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was reported by the panic hook.
@@ -126,12 +128,8 @@ impl Drop for AdmissionMonitor {
 }
 
 impl AdmissionState {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn admit(&self, running: usize) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(quota) = &mut state.quota
             && running < quota.most
             && quota.starts > 0
@@ -151,17 +149,17 @@ impl AdmissionState {
         impl Drop for ReopenOnDrop<'_> {
             /// However the thread ends, even by a panic, the run must be able to start jobs.
             fn drop(&mut self) {
-                self.1.lock().quota = Some(Quota::ALL);
+                self.1.state.lock().quota = Some(Quota::ALL);
                 self.0.set_paused(false);
             }
         }
         let _reopen = ReopenOnDrop(control, self);
         loop {
-            let wanted = std::mem::take(&mut self.lock().wanted);
+            let wanted = std::mem::take(&mut self.state.lock().wanted);
             let decision = policy.evaluate(Instant::now(), Jobs { wanted, ..control.jobs() });
             policy.take_messages().iter().for_each(|line| control.warn(line));
             let quota = if let Decision::Start(quota) = decision { Some(quota) } else { None };
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.quota = quota;
             state.why = policy.why().map(str::to_owned);
             state.failure = policy.take_failure().or(state.failure.take());
@@ -188,7 +186,7 @@ impl AdmissionState {
     /// Sleeps until then, or, with `sooner`, until a start is requested. Returns `false` if the
     /// monitor was stopped.
     fn sleep(&self, until: Instant, sooner: bool) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             let remaining = until.saturating_duration_since(Instant::now());
             if state.stopped {
@@ -197,7 +195,7 @@ impl AdmissionState {
             if remaining.is_zero() || (sooner && state.wanted) {
                 return true;
             }
-            state = self.changed.wait_timeout(state, remaining).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.changed.wait_timeout(state, remaining);
         }
     }
 }
@@ -226,6 +224,6 @@ impl AdmissionController {
 
     /// Takes the reason why no job can ever start, if there is one.
     pub(crate) fn take_failure(&self) -> Option<String> {
-        self.monitor.as_ref()?.shared.lock().failure.take()
+        self.monitor.as_ref()?.shared.state.lock().failure.take()
     }
 }

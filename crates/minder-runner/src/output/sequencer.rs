@@ -40,8 +40,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::output::batch::OutputBatch;
 use crate::output::decorate::LineDecorator;
@@ -56,6 +56,7 @@ use crate::output::stream::Done;
 use crate::output::waiting::{PendingWrite, ShowOrder, State, Unwritten, last_byte};
 use crate::resume::ResumeFilter;
 use minder::{Chunk, SpillFile, Stream};
+use minder_os::sync::Mutex;
 
 /// The most finished jobs that wait. At this number, no further job starts until half are
 /// written.
@@ -215,7 +216,7 @@ impl OutputSequencer {
 
     /// Makes a job live, if no other job is live and no output waits.
     pub(crate) fn try_claim(&self, job: u64) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         self.order == ShowOrder::Ended
             && !self.stdio.is_stalled()
             && state.waiting.is_empty()
@@ -231,7 +232,7 @@ impl OutputSequencer {
     /// Returns `true` if jobs wait although none is live: they finished during a long line, whose
     /// job was released since.
     pub(crate) fn is_due(&self) -> bool {
-        self.is_free() && !self.lock().waiting.is_empty()
+        self.is_free() && !self.state.lock().waiting.is_empty()
     }
 
     /// Returns `true` if the readers take something again, and what was put off has to be written or
@@ -251,7 +252,7 @@ impl OutputSequencer {
         if !self.stdio.is_stalled() {
             return None;
         }
-        self.lock().queued_of.remove(&job).filter(|queued| !self.stdio.has_written(*queued))
+        self.state.lock().queued_of.remove(&job).filter(|queued| !self.stdio.has_written(*queued))
     }
 
     /// Notes that a running job has output in the queues, if it has.
@@ -278,7 +279,7 @@ impl OutputSequencer {
 
     /// Writes bytes before the output of a running job.
     pub(crate) fn show(&self, stream: Stream, bytes: &[u8], mut decoration: Option<LineDecoration<'_>>) {
-        self.write(&mut self.lock(), stream, bytes, &mut decoration, None);
+        self.write(&mut self.state.lock(), stream, bytes, &mut decoration, None);
     }
 
     /// Writes bytes of a running job. Those that wait for a reader count in the memory of the job.
@@ -289,7 +290,7 @@ impl OutputSequencer {
         chunk: Chunk,
         mut decoration: Option<LineDecoration<'_>>,
     ) {
-        let state = &mut *self.lock();
+        let state = &mut *self.state.lock();
         let chunk = Arc::new(chunk);
         self.write(state, stream, &chunk, &mut decoration, Some(Arc::clone(&chunk)));
         self.note_queued(state, job);
@@ -338,7 +339,7 @@ impl OutputSequencer {
 
     /// Ends an open colored line of a finished job whose output was shown live.
     pub(crate) fn end_line(&self, stream: Stream, decoration: LineDecoration<'_>) {
-        self.end_open_line(&mut self.lock(), stream, decoration);
+        self.end_open_line(&mut self.state.lock(), stream, decoration);
     }
 
     fn end_open_line(&self, state: &mut State, stream: Stream, (style, decorator): LineDecoration<'_>) {
@@ -360,7 +361,7 @@ impl OutputSequencer {
         mut decoration: Option<LineDecoration<'_>>,
         claim: bool,
     ) -> bool {
-        let state = &mut *self.lock();
+        let state = &mut *self.state.lock();
         if !self.may_show(job) {
             self.lines_waiting.store(true, Ordering::SeqCst);
             return false;
@@ -382,7 +383,7 @@ impl OutputSequencer {
         stream: Stream,
         mut decoration: Option<LineDecoration<'_>>,
     ) -> bool {
-        let state = &mut *self.lock();
+        let state = &mut *self.state.lock();
         let has_turn = self.has_turn(job);
         if has_turn {
             self.write(state, stream, b"\n", &mut decoration, None);
@@ -403,7 +404,7 @@ impl OutputSequencer {
         spilled: SpillFile,
         decoration: Option<LineDecoration<'_>>,
     ) {
-        let state = &mut *self.lock();
+        let state = &mut *self.state.lock();
         let JobFile { file, path, range, charge } = JobFile::from(spilled);
         let Some(file) = file.map(Arc::new) else { return };
         let place = (&file, range.start, range.end);
@@ -422,7 +423,7 @@ impl OutputSequencer {
     /// # Errors
     /// Output that has to wait could not be saved.
     pub(crate) fn submit(&self, batch: &mut OutputBatch, max_jobs: usize) -> io::Result<ShowResult> {
-        let state = &mut *self.lock();
+        let state = &mut *self.state.lock();
         let mut shown = ShowResult::default();
         let before = self.live_job.load(Ordering::SeqCst);
         self.take_written(state, &mut shown);
@@ -491,7 +492,7 @@ impl OutputSequencer {
     /// Records that the journal has the event for this many jobs. Returns `true` if no output waits
     /// in the file of any worker thread.
     pub(crate) fn mark_recorded(&self, jobs: usize) -> bool {
-        let state = &mut *self.lock();
+        let state = &mut *self.state.lock();
         state.unrecorded -= jobs;
         state.unrecorded == 0 && state.has_nothing_left() && !self.stdio.is_stalled()
     }
@@ -499,7 +500,7 @@ impl OutputSequencer {
     /// Writes what waits, as far as its order allows, or all of it. `max_jobs` is as in
     /// [`submit`](Self::submit).
     pub(crate) fn show_more(&self, all: bool, max_jobs: usize) -> ShowResult {
-        let state = &mut *self.lock();
+        let state = &mut *self.state.lock();
         let mut shown = ShowResult::default();
         let before = self.live_job.load(Ordering::SeqCst);
         self.take_written(state, &mut shown);
@@ -534,7 +535,7 @@ impl OutputSequencer {
 
     /// Returns `true` if nothing waits and everything that was due could be written.
     pub(crate) fn is_done(&self) -> bool {
-        self.lock().has_nothing_left() && !self.stdio.is_stalled() && !self.stdio.is_broken()
+        self.state.lock().has_nothing_left() && !self.stdio.is_stalled() && !self.stdio.is_broken()
     }
 
     fn update_backlog(&self, state: &State, shown: &mut ShowResult) {
@@ -752,9 +753,5 @@ impl OutputSequencer {
             (done.0)();
         }
         shown
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use minder::{Chunk, Stream};
 use minder_os::files::read_at;
 use minder_os::stdio::{StdStream, std_file, std_was_closed};
+use minder_os::sync::Mutex;
 
 use crate::blocking_io;
 use crate::observer::Observer;
@@ -39,7 +40,7 @@ pub fn stderr_is_stalled() -> bool {
 }
 
 fn messages() -> Option<OutputStream> {
-    MESSAGES.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    MESSAGES.lock().clone()
 }
 
 /// The standard streams, without buffers, and what became of them. No write waits for a reader.
@@ -85,7 +86,7 @@ impl StdioWriter {
         let err = OutputStream::new(std_file(StdStream::Error)?, dir.to_owned(), on_change);
         // Two queues would mix what waits for one reader.
         let err = if err.has_same_reader(&out) { out.clone() } else { err };
-        *MESSAGES.lock().unwrap_or_else(PoisonError::into_inner) = Some(err.clone());
+        *MESSAGES.lock() = Some(err.clone());
         Ok(Self {
             observer,
             out,
@@ -123,7 +124,7 @@ impl StdioWriter {
         for (stream, writer) in [(Stream::Stdout, &self.out), (Stream::Stderr, &self.err)] {
             self.note_failure(stream, writer);
         }
-        self.is_closed() || self.lock().is_some()
+        self.is_closed() || self.failure.lock().is_some()
     }
 
     /// Returns `true` if bytes wait for the reader of a stream.
@@ -150,7 +151,7 @@ impl StdioWriter {
     /// Takes the reason why output can no longer be written, unless standard output was just
     /// closed.
     pub(crate) fn take_failure(&self) -> Option<String> {
-        self.lock().take()
+        self.failure.lock().take()
     }
 
     /// Returns standard output, if the kernel may forward bytes to it.
@@ -258,17 +259,13 @@ impl StdioWriter {
     }
 
     fn fail_with(&self, failure: String) {
-        self.lock().get_or_insert(failure);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<String>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failure.lock().get_or_insert(failure);
     }
 }
 
 impl Drop for StdioWriter {
     fn drop(&mut self) {
-        *MESSAGES.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *MESSAGES.lock() = None;
     }
 }
 

@@ -18,14 +18,15 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use minder::Chunk;
 use minder_os::files::{create_unnamed_file, read_at, write_all_at};
 use minder_os::stdio::NonblockingWriter;
+use minder_os::sync::{Condvar, Mutex, MutexGuard};
 use minder_os::terminal::write_console;
 
 use crate::blocking_io;
@@ -130,7 +131,7 @@ struct Closer(Arc<Inner>);
 
 impl Drop for Closer {
     fn drop(&mut self) {
-        self.0.lock().is_closed = true;
+        self.0.state.lock().is_closed = true;
         self.0.filled.notify_all();
     }
 }
@@ -180,7 +181,7 @@ impl OutputStream {
 
     /// Returns whether both write to the same pipe, socket or terminal.
     pub(crate) fn has_same_reader(&self, other: &Self) -> bool {
-        self.0.lock().writer.has_same_reader(&other.0.lock().writer)
+        self.0.state.lock().writer.has_same_reader(&other.0.state.lock().writer)
     }
 
     /// Returns whether bytes wait for the reader.
@@ -206,31 +207,31 @@ impl OutputStream {
 
     /// Takes the reason for that, once.
     pub(crate) fn take_failure(&self) -> Option<StreamError> {
-        self.0.lock().failure.take()
+        self.0.state.lock().failure.take()
     }
 
     /// Returns how many items were queued so far.
     pub(crate) fn queued(&self) -> u64 {
-        self.0.lock().queued
+        self.0.state.lock().queued
     }
 
     /// Returns whether the first `count` items of the queue have been written.
     pub(crate) fn has_written(&self, count: u64) -> bool {
-        self.0.lock().written >= count
+        self.0.state.lock().written >= count
     }
 
     /// Waits until nothing waits for the reader any more, or the stream has failed.
     pub(crate) fn wait_drained(&self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         while self.is_stalled() && !self.has_failed() {
-            state = self.0.drained.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.0.drained.wait(state);
         }
     }
 
     /// Writes bytes. Those that the reader does not take now wait; `charge` counts them in the memory of a
     /// job until they are written.
     pub(crate) fn write(&self, bytes: &[u8], charge: Option<Arc<Chunk>>) {
-        let mut guard = self.0.lock();
+        let mut guard = self.0.state.lock();
         let state = &mut *guard;
         let mut rest = bytes;
         if state.queue.is_empty() && !self.is_stalled() {
@@ -264,7 +265,7 @@ impl OutputStream {
 
     /// Writes what the kernel moves at once of a part of a file. Returns where the rest begins.
     pub(crate) fn send_now(&self, from: &File, at: u64, end: u64) -> u64 {
-        let state = &mut *self.0.lock();
+        let state = &mut *self.0.state.lock();
         let mut at = at;
         while at < end && state.queue.is_empty() && !self.is_stalled() && !self.is_terminal() {
             match state.writer.send_file(&self.0.file, from, at, SEND_MAX.min(end - at)) {
@@ -280,7 +281,7 @@ impl OutputStream {
 
     /// Queues a part of a file. `done` is called once it was written.
     pub(crate) fn push_range(&self, file: Arc<File>, at: u64, end: u64, done: Option<Done>) {
-        self.push(self.0.lock(), Item { content: Content::Range { file, at, end }, done });
+        self.push(self.0.state.lock(), Item { content: Content::Range { file, at, end }, done });
     }
 
     fn push(&self, mut state: MutexGuard<'_, State>, item: Item) {
@@ -306,10 +307,6 @@ impl OutputStream {
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Writes what the reader takes at once.
     fn write_now(&self, writer: &mut NonblockingWriter, bytes: &[u8]) -> io::Result<usize> {
         if self.is_terminal && write_console(&self.file, bytes)? {
@@ -360,19 +357,19 @@ impl Inner {
 
     /// The thread: writes what is queued, and waits for the reader.
     fn write_queue(&self, until_empty: bool) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             let Some(item) = state.queue.pop_front() else {
                 if state.is_closed || until_empty {
                     state.has_thread = false;
                     return;
                 }
-                state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.filled.wait(state);
                 continue;
             };
             drop(state);
             let written = self.write_item(&item);
-            state = self.lock();
+            state = self.state.lock();
             self.finish_item(&mut state, item, written);
         }
     }
@@ -413,7 +410,7 @@ impl Inner {
 
     /// Writes once, as soon as the reader takes something.
     fn write_some<T>(&self, mut write: impl FnMut(&mut NonblockingWriter) -> io::Result<T>) -> io::Result<T> {
-        let written = blocking_io::write_with(&self.file, || write(&mut self.lock().writer))?;
+        let written = blocking_io::write_with(&self.file, || write(&mut self.state.lock().writer))?;
         self.note_written();
         Ok(written)
     }

@@ -3,7 +3,9 @@
 
 use std::fmt;
 use std::ops::{Deref, Range};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use minder_os::sync::{Condvar, Mutex};
 
 /// The most unused blocks that are kept for reuse.
 const SPARE_MAX: usize = 4;
@@ -33,9 +35,9 @@ impl Pool {
     /// Returns a block of `len` bytes with arbitrary content, and waits until there is one. Returns
     /// `None` once the pool is closed.
     pub(crate) fn take(self: &Arc<Self>, len: usize) -> Option<Result<Buffer, TooLarge>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.live >= self.live_max && !state.closed {
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.room.wait(state);
         }
         if state.closed {
             return None;
@@ -49,28 +51,24 @@ impl Pool {
 
     /// Ends all waits in [`take`](Self::take).
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.room.notify_all();
     }
 
     /// Returns how many blocks are in use.
     #[cfg(test)]
     pub(crate) fn live(&self) -> usize {
-        self.lock().live
+        self.state.lock().live
     }
 
     fn give_back(&self, bytes: Vec<u8>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.live -= 1;
         if state.spare.len() < SPARE_MAX && !state.closed {
             state.spare.push(bytes);
         }
         drop(state);
         self.room.notify_one();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

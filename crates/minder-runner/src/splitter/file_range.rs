@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use minder_os::sync::Mutex;
 
 use crate::splitter::buffer::Bytes;
 use crate::splitter::config::CHUNK_MAX;
@@ -73,7 +75,7 @@ impl FileRange {
 impl SharedFile {
     /// Fills the buffer as far as the file goes.
     pub(super) fn read_at(&self, at: u64, buffer: &mut [u8]) -> Result<usize, String> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.file.lock();
         let mut read = || {
             file.seek(SeekFrom::Start(at))?;
             let mut filled = 0;

@@ -13,7 +13,9 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use minder_os::sync::Mutex;
 
 use super::file_range::{FileRange, LINE_MAX, SharedFile, unreadable};
 

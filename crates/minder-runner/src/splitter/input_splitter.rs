@@ -12,11 +12,12 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::vec;
 
 use anyhow::{Context, Result, anyhow, bail};
 use minder::jobs::NextJob;
+use minder_os::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::splitter::buffer::Pool;
 use crate::splitter::buffer::{Buffer, Bytes};
@@ -183,7 +184,7 @@ impl InputSplitter {
     /// [`more`](Self::more), [`give_up`](Self::give_up) and [`close`](Self::close) call it too. It
     /// is never called with a lock held.
     pub(crate) fn read(&self, wake: impl Fn() + Send + Sync + 'static) {
-        let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let source = self.source.lock().take();
         self.lock().wake = Some(Arc::new(wake));
         let result = match source {
             Some(SplitterSource::Streams(sources)) => self.take_streams(sources),
@@ -433,7 +434,7 @@ impl InputSplitter {
         let most = if matches!(block, ReadyBlock::Span(_)) { SPANS_MAX } else { READY_MAX };
         let mut state = self.lock();
         while state.ready.len() >= most && !state.stopped {
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.room.wait(state);
         }
         if state.stopped {
             return false;
@@ -462,7 +463,7 @@ impl InputSplitter {
     pub(super) fn push_to(&self, place: usize, bytes: Vec<u8>) -> bool {
         let mut state = self.lock();
         while state.streams[place].bytes > STREAM_MAX && !state.streams[place].finished && !state.stopped {
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.room.wait(state);
         }
         if !state.streams[place].finished {
             state.streams[place].push(Bytes::from(bytes));
@@ -512,7 +513,7 @@ impl InputSplitter {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

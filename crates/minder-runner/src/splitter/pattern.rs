@@ -7,8 +7,8 @@
 //! which finds them faster but does not report that state.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
+use minder_os::sync::Mutex;
 use regex::bytes::Regex;
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
@@ -159,7 +159,7 @@ impl Expression {
     /// follows `bytes`.
     fn is_final(&self, bytes: &[u8], begin: usize, end: usize) -> bool {
         let Some((dfa, cache)) = &self.automaton else { return end < bytes.len() };
-        let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = cache.lock();
         // The automaton gives up if it needs too many states, or meets a byte that it does not
         // support.
         run(dfa, &mut cache, bytes, begin, end).unwrap_or(end < bytes.len())

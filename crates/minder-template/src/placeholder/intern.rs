@@ -1,7 +1,8 @@
 //! Interning of the texts of placeholders.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+
+use minder_os::sync::Mutex;
 
 /// Returns an equal text that lives until the process exits. Equal texts are stored once.
 ///
@@ -9,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 /// few different placeholders.
 pub(crate) fn intern(text: &[u8]) -> &'static [u8] {
     static INTERNED: Mutex<BTreeSet<&'static [u8]>> = Mutex::new(BTreeSet::new());
-    let mut interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut interned = INTERNED.lock();
     if let Some(interned) = interned.get(text) {
         return interned;
     }

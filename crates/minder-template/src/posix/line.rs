@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::checks::CheckCache;
 use crate::display;
@@ -21,6 +21,7 @@ use crate::shell::Shell;
 use crate::size::{CommandLength, Size};
 use crate::template_line::{LineFragment, TemplateLine};
 use minder_os::encoding::os_str_from_encoded;
+use minder_os::sync::Mutex;
 
 /// A shell line, and the shell that runs it.
 #[derive(Debug, Clone)]
@@ -187,7 +188,7 @@ impl Line {
 
     /// Returns the line for `count` arguments, rendered before or now.
     fn rendered(&self, count: usize) -> Arc<RenderedLine> {
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others = self.others.lock();
         if let Some(known) = others.iter().find(|other| other.count == count) {
             return Arc::clone(known);
         }

@@ -1,7 +1,8 @@
 //! A handoff by a mutex and a condition variable.
 
 use std::io;
-use std::sync::{Condvar, Mutex, PoisonError};
+
+use minder_os::sync::{Condvar, Mutex};
 
 /// Blocks one thread until another calls [`release`](Self::release). Calls before the thread waits
 /// are merged into one.
@@ -19,17 +20,13 @@ impl Handoff {
 
     /// Releases the thread that waits, or the next one that does.
     pub(crate) fn release(&self) {
-        *self.is_released.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.is_released.lock() = true;
         self.released.notify_one();
     }
 
     /// Blocks until [`release`](Self::release) is called.
     pub(crate) fn wait(&self) {
-        let is_released = self.is_released.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut is_released = self
-            .released
-            .wait_while(is_released, |is_released| !*is_released)
-            .unwrap_or_else(PoisonError::into_inner);
-        *is_released = false;
+        let is_released = self.is_released.lock();
+        *self.released.wait_while(is_released, |is_released| !*is_released) = false;
     }
 }

@@ -11,10 +11,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use minder_os::sync::Mutex;
 use windows_sys::Win32::Foundation::{INVALID_HANDLE_VALUE, WAIT_TIMEOUT};
 use windows_sys::Win32::System::IO::{
     CreateIoCompletionPort, GetQueuedCompletionStatusEx, OVERLAPPED_ENTRY, PostQueuedCompletionStatus,
@@ -84,7 +85,7 @@ impl PostingPool {
     fn next(&mut self, timeout_ms: u32) -> io::Result<Option<usize>> {
         for index in self.returned.drain(..) {
             let (shared, _) = &self.threads[index / SHARE];
-            shared.unwatched().push(index);
+            shared.unwatched.lock().push(index);
             shared.wake.signal(0)?;
         }
         if self.dequeued.is_empty() {
@@ -149,7 +150,7 @@ impl Shared {
                     if self.is_stopped.load(Ordering::Acquire) {
                         return Ok(());
                     }
-                    for index in self.unwatched().drain(..) {
+                    for index in self.unwatched.lock().drain(..) {
                         list.push(self.objects.source(index));
                         watched.push(index);
                     }
@@ -166,9 +167,5 @@ impl Shared {
     fn post(&self, index: usize) -> io::Result<()> {
         // SAFETY: the port is open, and gets an index and no pointer.
         check(unsafe { PostQueuedCompletionStatus(self.port.as_raw_handle(), 0, index, null()) })
-    }
-
-    fn unwatched(&self) -> MutexGuard<'_, Vec<usize>> {
-        self.unwatched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

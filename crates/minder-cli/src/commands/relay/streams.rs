@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use minder::poll::Waker;
 use minder::{ChildStdin, ChildStdout};
 use minder_os::stdio::{StdStream, close_std};
+use minder_os::sync::Mutex;
 use minder_runner::blocking_io;
 
 use super::buffer::{OutputBuffer, Phase};
@@ -29,16 +29,12 @@ impl ChildInput {
 
     /// Returns whether there is an input to pass on.
     pub(super) fn is_open(&self) -> bool {
-        self.lock().is_some()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<ChildStdin>> {
-        self.stdin.lock().unwrap_or_else(PoisonError::into_inner)
+        self.stdin.lock().is_some()
     }
 
     /// Closes the input without waiting. Returns false if another thread waits in a write.
     pub(super) fn try_close(&self) -> bool {
-        self.stdin.try_lock().is_ok_and(|mut stdin| {
+        self.stdin.try_lock().is_some_and(|mut stdin| {
             *stdin = None;
             true
         })
@@ -46,7 +42,7 @@ impl ChildInput {
 
     /// Passes bytes on. An error means that the child takes nothing more.
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        match &*self.lock() {
+        match &*self.stdin.lock() {
             Some(stdin) => blocking_io::write_all(stdin, bytes),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         }
@@ -54,7 +50,7 @@ impl ChildInput {
 
     /// Ends the input. A terminal stays open: its output may follow.
     fn end(&self) {
-        let mut stdin = self.lock();
+        let mut stdin = self.stdin.lock();
         if !self.is_terminal {
             *stdin = None;
         } else if let Some(terminal) = &*stdin {

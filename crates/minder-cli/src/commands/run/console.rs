@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use minder_os::sync::Mutex;
 use minder_runner::report::{FailureReason, JobEnd};
 use minder_runner::text::time;
 use minder_runner::{Notice, Observer, RunEnd, RunReport, Snapshot};
@@ -116,7 +116,7 @@ impl Console {
 
     fn check_slow_jobs(&self, take: &dyn Fn(usize) -> Snapshot) {
         let Some(slow) = &self.slow else { return };
-        let mut slow = slow.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slow = slow.lock();
         let now = Instant::now();
         if slow.next.is_none_or(|next| next > now) {
             return;
@@ -235,7 +235,7 @@ impl Observer for Console {
 
     fn next_snapshot(&self, elapsed: Duration) -> Option<Duration> {
         let slow = self.slow.as_ref().and_then(|slow| {
-            let next = slow.lock().unwrap_or_else(PoisonError::into_inner).next?;
+            let next = slow.lock().next?;
             Some(next.saturating_duration_since(Instant::now()))
         });
         [self.progress.due(elapsed), slow].into_iter().flatten().min()

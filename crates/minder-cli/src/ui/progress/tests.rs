@@ -41,7 +41,7 @@ impl SharedScreen {
     }
 
     fn with<T>(&self, access: impl FnOnce(&mut Screen) -> T) -> T {
-        access(&mut self.0.lock().expect("lock screen"))
+        access(&mut self.0.lock())
     }
 
     /// Returns the text on the screen.
@@ -69,7 +69,7 @@ impl SharedScreen {
     fn wait_for_the_rest_of_a_line(&self, progress: &Progress) {
         let Some(inner) = &progress.0 else { panic!("the display is disabled") };
         let since = Instant::now().checked_sub(INCOMPLETE_LINE_MAX).expect("subtract from the time");
-        inner.lock().trace.push(b"-", since);
+        inner.state.lock().trace.push(b"-", since);
     }
 }
 

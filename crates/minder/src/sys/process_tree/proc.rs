@@ -10,8 +10,9 @@ use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::sync::Mutex;
 use std::time::Instant;
+
+use minder_os::sync::Mutex;
 
 use crate::sys::error::is_exhausted;
 
@@ -21,7 +22,7 @@ pub(in crate::sys) fn why_no_table() -> Option<&'static str> {
     let Ok(proc) = fs::metadata("/proc") else { return Some(NO_PROC) };
     let device = proc.dev();
     let me = std::process::id();
-    let mut last = LAST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut last = LAST.lock();
     if let Some(answer) = last.as_mut().filter(|answer| answer.device == device) {
         // After a fork the namespace is the same, unless the parent asked for another one. The link of
         // the namespace is read without the thousand bytes of the status.

@@ -3,16 +3,16 @@
 #![expect(unsafe_code, reason = "system calls of a child that shares our memory")]
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::SpawnStep;
 use crate::process_attributes::{AttributeStep, ProcessAttributes, Resource, ResourceLimit};
 
 // The calls with ids of 32 bits, where the others have 16.
-#[cfg(not(any(target_arch = "arm", target_arch = "x86")))]
 use libc::{SYS_setgid as SYS_SETGID, SYS_setgroups as SYS_SETGROUPS, SYS_setuid as SYS_SETUID};
 #[cfg(any(target_arch = "arm", target_arch = "x86"))]
 use libc::{SYS_setgid32 as SYS_SETGID, SYS_setgroups32 as SYS_SETGROUPS, SYS_setuid32 as SYS_SETUID};
+#[cfg(not(any(target_arch = "arm", target_arch = "x86")))]
+use minder_os::sync::Mutex;
 
 /// Sets the attributes of this process, the child, and leaves in `step` what it does. The order is that of
 /// the standard library.
@@ -84,17 +84,13 @@ pub(super) struct DumpableGuard(());
 /// How many threads start such a child, and what this process was before the first.
 static STARTING: Mutex<(usize, libc::c_int)> = Mutex::new((0, 0));
 
-fn starting() -> MutexGuard<'static, (usize, libc::c_int)> {
-    STARTING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl DumpableGuard {
     /// Returns a guard if the attributes change the user or the group.
     pub(super) fn new(attributes: &ProcessAttributes) -> Option<Self> {
         if attributes.uid.is_none() && attributes.gid.is_none() {
             return None;
         }
-        let (count, was) = &mut *starting();
+        let (count, was) = &mut *STARTING.lock();
         if *count == 0 {
             // SAFETY: numbers only.
             *was = unsafe { libc::prctl(libc::PR_GET_DUMPABLE) };
@@ -106,7 +102,7 @@ impl DumpableGuard {
 
 impl Drop for DumpableGuard {
     fn drop(&mut self) {
-        let (count, was) = &mut *starting();
+        let (count, was) = &mut *STARTING.lock();
         *count -= 1;
         // The kernel takes no other values.
         if *count == 0 && matches!(*was, 0 | 1) {

@@ -14,9 +14,9 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use minder_os::sync::Mutex;
 use windows_sys::Win32::Media::TIMERR_NOERROR;
 use windows_sys::w;
 
@@ -54,7 +54,7 @@ impl TickRequest {
     /// - `InvalidInput`: there is no such tick.
     /// - `Unsupported`: this system lacks the functions.
     pub(crate) fn new(period: Duration) -> io::Result<Self> {
-        let mut requests = lock();
+        let mut requests = REQUESTS.lock();
         let millis = u32::try_from(period.as_millis()).unwrap_or(u32::MAX);
         let request = if millis > 0 {
             winmm(c"timeBeginPeriod", millis)?;
@@ -78,7 +78,7 @@ impl TickRequest {
 
 impl Drop for TickRequest {
     fn drop(&mut self) {
-        let mut requests = lock();
+        let mut requests = REQUESTS.lock();
         if let Some(at) = requests.iter().position(|request| *request == self.0) {
             requests.swap_remove(at);
         }
@@ -130,10 +130,6 @@ fn winmm(name: &CStr, millis: u32) -> io::Result<()> {
         TIMERR_NOERROR => Ok(()),
         _ => Err(io::ErrorKind::InvalidInput.into()),
     }
-}
-
-fn lock() -> MutexGuard<'static, Vec<Request>> {
-    REQUESTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn units_of(period: Duration) -> u32 {

@@ -30,11 +30,12 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
+use minder_os::sync::Mutex;
 
 use super::poll::poll_now;
 use super::timer::Timer;
@@ -157,7 +158,7 @@ impl SlotKey {
 
 impl std::fmt::Debug for Uring {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Uring").field("sources", &self.lock().places.len()).finish_non_exhaustive()
+        f.debug_struct("Uring").field("sources", &self.state.lock().places.len()).finish_non_exhaustive()
     }
 }
 
@@ -175,10 +176,6 @@ impl Uring {
         state.insert(waker.as_fd().as_raw_fd(), WAKE_TOKEN, Interest::READABLE);
         state.insert(changed.as_fd().as_raw_fd(), CHANGED, Interest::READABLE);
         Ok(Self { state: Mutex::new(state), waker, changed, timer: OnceLock::new(), multishot })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Replaces the ring by another one. What was armed in the old ring is due again.
@@ -372,7 +369,7 @@ impl Uring {
     ) -> io::Result<bool> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let last = left == Some(Duration::ZERO);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.is_ours()? {
             self.replace(&mut state)?;
             state.is_ours()?;
@@ -397,7 +394,7 @@ impl Uring {
             state.waiting += 1;
             drop(state);
             let entered = enter(&ring, count, 1, left);
-            state = self.lock();
+            state = self.state.lock();
             state.waiting -= 1;
             if !Arc::ptr_eq(&ring, &state.ring) {
                 return Ok(false);
@@ -513,7 +510,7 @@ impl WaitBackend for Uring {
     fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
         self.check(interest)?;
         rustix::io::fcntl_getfd(source)?;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.places.contains_key(&source.as_raw_fd()) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -524,7 +521,7 @@ impl WaitBackend for Uring {
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
         self.check(interest)?;
         rustix::io::fcntl_getfd(source)?;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let place = *state.places.get(&source.as_raw_fd()).ok_or(io::ErrorKind::NotFound)?;
         self.disarm(&mut state, place)?;
         state.renew(place, |slot| (slot.token, slot.interest) = (token, interest));
@@ -532,7 +529,7 @@ impl WaitBackend for Uring {
     }
 
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let place = state.places.remove(&source.as_raw_fd()).ok_or(io::ErrorKind::NotFound)?;
         let disarmed = self.disarm(&mut state, place);
         let slot = &mut state.slots[place as usize];
@@ -553,7 +550,7 @@ impl WaitBackend for Uring {
     }
 
     fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // A ring for one thread may be replaced, and the result borrows the ring's descriptor.
         if state.owner != Owner::All {
             state.ring_replacements = MOVES_MAX;

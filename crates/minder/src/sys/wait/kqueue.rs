@@ -18,9 +18,10 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use minder_os::sync::Mutex;
 use rustix::fs::FileType;
 
 use super::kqueue_table::{Filter, Ident, KernelEvent, RegistrationTable};
@@ -82,10 +83,6 @@ impl Kqueue {
         let kqueue = Self { queue, state: Mutex::default(), waker: Arc::new(Waker::new()?) };
         let change = adding(kqueue.waker_fd(), FilterKind::Read, Interest::READABLE, 0);
         kqueue.apply([change]).map(|[refusal]| refusal)?.map_or(Ok(kqueue), |errno| Err(os_error(errno)))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn waker_fd(&self) -> RawFd {
@@ -185,7 +182,7 @@ impl Kqueue {
 
     /// Moves the events of one poll, and standing registrations, into `ready`.
     fn collect(&self, events: &[MaybeUninit<libc::kevent>], ready: &mut Vec<Ready>) -> io::Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let State { table, armed } = &mut *state;
         let mut is_woken = false;
         let fired = events.iter().filter_map(|event| {
@@ -239,7 +236,7 @@ impl WaitBackend for Kqueue {
             return Err(os_error(libc::EPERM));
         }
         let fd = source.as_raw_fd();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let generation = state.table.insert(Ident::Source(fd), token, interest)?;
         if kind == FileType::Socket {
             state.table.mark_socket(fd);
@@ -254,7 +251,7 @@ impl WaitBackend for Kqueue {
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
         let kind = kind(source)?;
         let fd = source.as_raw_fd();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let generation = state.table.renew(Ident::Source(fd), token, interest)?;
         if kind == FileType::Socket {
             state.table.mark_socket(fd);
@@ -265,14 +262,14 @@ impl WaitBackend for Kqueue {
 
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()> {
         let fd = source.as_raw_fd();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.table.remove(Ident::Source(fd))?;
         self.delete_notes(fd)
     }
 
     fn add_process(&self, pid: u32, token: u64, interest: Interest) -> io::Result<()> {
         let ident = Ident::Process(pid);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let generation = state.table.insert(ident, token, interest)?;
         let mut change = adding(0, FilterKind::Exit, Interest::READABLE, generation);
         (change.ident, change.fflags) = (pid as usize, libc::NOTE_EXIT);
@@ -305,7 +302,7 @@ impl WaitBackend for Kqueue {
     }
 
     fn delete_process(&self, pid: u32) -> io::Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.table.remove(Ident::Process(pid))?;
         self.apply([deleting(pid as usize, FilterKind::Exit)]).map(drop)
     }
@@ -315,7 +312,7 @@ impl WaitBackend for Kqueue {
         let mut list = [const { MaybeUninit::uninit() }; EVENTS_MAX];
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let has_standing = self.lock().table.has_standing();
+            let has_standing = self.state.lock().table.has_standing();
             let count = self.poll_once(&mut list, if has_standing { Some(Duration::ZERO) } else { left })?;
             self.collect(&list[..count], ready)?;
             // With nothing to report, the wait continues until a poll *after* the deadline finds
@@ -331,7 +328,7 @@ impl WaitBackend for Kqueue {
     }
 
     fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.table.has_standing() {
             self.arm(RESCAN_TIMER, Duration::ZERO)?;
         }

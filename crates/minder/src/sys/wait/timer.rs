@@ -6,9 +6,9 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use minder_os::sync::Mutex;
 use rustix::event::Timespec;
 
 use crate::sys::time::timespec;
@@ -32,7 +32,7 @@ impl Timer {
     /// Sets the timer, unless it is already set to this deadline. A timer that fires slightly early
     /// or late does no harm, because the waiting thread reads the clock.
     pub(super) fn arm(&self, deadline: Instant, now: Instant) -> io::Result<()> {
-        let mut armed = self.armed();
+        let mut armed = self.armed.lock();
         if *armed != Some(deadline) {
             // Zero would disarm it.
             let left = deadline.saturating_duration_since(now).max(Duration::from_nanos(1));
@@ -46,14 +46,10 @@ impl Timer {
 
     /// Makes the timer unreadable, if it has fired.
     pub(super) fn clear(&self) {
-        let mut armed = self.armed();
+        let mut armed = self.armed.lock();
         let mut count = [0; 8];
         let _ = rustix::io::read(&self.fd, &mut count);
         *armed = None;
-    }
-
-    fn armed(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.armed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,9 +8,11 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use minder_os::sync::{Condvar, Mutex};
 
 use super::registry::{Shared, has_ready_source};
 use crate::sys::thread::start_small;
@@ -59,7 +61,7 @@ impl Notifier {
     /// Makes the thread poll again: the caller may have served ready sources, or changed the
     /// deadline.
     pub(super) fn restart(&self, deadline: Option<Instant>) -> io::Result<()> {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         let deadline_changed = state.deadline != deadline;
         state.deadline = deadline;
         if state.signalled {
@@ -77,7 +79,7 @@ impl Notifier {
 
 impl Drop for Notifier {
     fn drop(&mut self) {
-        self.shared.lock().stop = true;
+        self.shared.state.lock().stop = true;
         self.shared.state_changed.notify_one();
         // A thread that cannot be woken stays asleep in poll(2). It is then not joined.
         let is_woken = self.shared.interrupt().is_ok();
@@ -90,10 +92,6 @@ impl Drop for Notifier {
 }
 
 impl NotifierShared {
-    fn lock(&self) -> MutexGuard<'_, NotifierState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Interrupts the call of poll(2) in which the thread may sleep.
     fn interrupt(&self) -> io::Result<()> {
         self.sources.list_changed(&mut self.sources.lock())
@@ -103,7 +101,7 @@ impl NotifierShared {
         loop {
             // Requests are read after `enter`, so that later requests interrupt the call.
             let (mut polled, generation) = self.sources.enter();
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if state.stop {
                 return self.sources.leave(generation);
             }
@@ -114,7 +112,7 @@ impl NotifierShared {
             // The owner gets the error when it waits.
             let completed = self.sources.poll_once(&mut polled, generation, left);
             let found = completed.map_or(true, |completed| completed && has_ready_source(&polled));
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             // After a request the thread polls again: the sources that it found may have been served.
             if state.stop || state.again || !(found || left == Some(Duration::ZERO)) {
                 continue;
@@ -122,7 +120,7 @@ impl NotifierShared {
             state.signalled = true;
             let _ = self.waker.wake();
             while !(state.again || state.stop) {
-                state = self.state_changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.state_changed.wait(state);
             }
         }
     }

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use minder_os::sync::{Mutex, MutexGuard};
 
 use super::syscall::poll;
 use crate::sys::wait::types::{Ready, WAKE_TOKEN};
@@ -82,7 +84,7 @@ impl Shared {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Sources> {
-        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sources.lock()
     }
 
     /// Records a change of the list. Calls that wait with an older list return.

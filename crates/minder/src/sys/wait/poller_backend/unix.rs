@@ -6,8 +6,10 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
+
+use minder_os::sync::Mutex;
 
 use crate::backend::Backend;
 use crate::interest::Interest;
@@ -55,7 +57,7 @@ impl PollerBackend {
         match source {
             Source::Descriptor(fd) => self.backend.add(fd, token, interest).map(|()| false),
             Source::Process(pid) => {
-                let mut processes = self.lock();
+                let mut processes = self.processes.lock();
                 if processes.handles.contains_key(&pid) {
                     return Err(io::ErrorKind::AlreadyExists.into());
                 }
@@ -72,7 +74,7 @@ impl PollerBackend {
             Source::Descriptor(fd) => return self.backend.modify(fd, token, interest).map(|()| false),
             Source::Process(pid) => pid,
         };
-        let mut processes = self.lock();
+        let mut processes = self.processes.lock();
         match processes.handles.get(&pid) {
             None => Err(io::ErrorKind::NotFound.into()),
             Some(ProcessHandle::Pidfd(pidfd)) => {
@@ -91,7 +93,7 @@ impl PollerBackend {
     pub(crate) fn delete(&self, source: Source<'_>) -> io::Result<()> {
         match source {
             Source::Descriptor(fd) => self.backend.delete(fd),
-            Source::Process(pid) => self.unwatch_process(&mut self.lock(), pid),
+            Source::Process(pid) => self.unwatch_process(&mut self.processes.lock(), pid),
         }
     }
 
@@ -107,16 +109,12 @@ impl PollerBackend {
     /// Returns when [`poll_exits`](Self::poll_exits) is due, if there are processes that must be
     /// polled.
     pub(crate) fn next_at(&self) -> Option<Instant> {
-        self.lock().exit_poller.next_at()
+        self.processes.lock().exit_poller.next_at()
     }
 
     /// Polls the processes that neither a pidfd nor the backend watches, if it is time.
     pub(crate) fn poll_exits(&self, ready: &mut Vec<Ready>, now: Instant) {
-        self.lock().exit_poller.report(ready, now);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Processes> {
-        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.processes.lock().exit_poller.report(ready, now);
     }
 
     fn watch_process(

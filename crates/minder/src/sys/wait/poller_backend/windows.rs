@@ -13,9 +13,10 @@ use std::os::windows::io::{
     AsRawHandle, AsRawSocket, BorrowedHandle, BorrowedSocket, FromRawHandle, OwnedHandle,
 };
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use minder_os::sync::Mutex;
 use windows_sys::Win32::Foundation::{
     CompareObjectHandles, DuplicateHandle, ERROR_INVALID_HANDLE, WAIT_ABANDONED_0, WAIT_FAILED, WAIT_OBJECT_0,
 };
@@ -108,7 +109,7 @@ impl PollerBackend {
 
     /// Returns whether running waits have to compute their bound again: never on Windows.
     pub(crate) fn add(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<bool> {
-        let mut sources = self.lock();
+        let mut sources = self.sources.lock();
         if sources.ids.contains_key(&SourceKey::of(source)) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -121,7 +122,7 @@ impl PollerBackend {
 
     /// See [`add`](Self::add).
     pub(crate) fn modify(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<bool> {
-        let mut sources = self.lock();
+        let mut sources = self.sources.lock();
         let id = *sources.ids.get(&SourceKey::of(source)).ok_or(io::ErrorKind::NotFound)?;
         let Some(registration) = sources.registrations.get_mut(&id) else {
             return Err(io::ErrorKind::NotFound.into());
@@ -146,7 +147,7 @@ impl PollerBackend {
     }
 
     pub(crate) fn delete(&self, source: Source<'_>) -> io::Result<()> {
-        let registration = self.lock().remove(SourceKey::of(source));
+        let registration = self.sources.lock().remove(SourceKey::of(source));
         // Outside of the lock: this may wait for a thread that waits for the handle.
         registration.map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -195,7 +196,7 @@ impl PollerBackend {
 
     pub(crate) fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
         let result = self.check_and_wait(ready, deadline);
-        let sources = self.lock();
+        let sources = self.sources.lock();
         if sources.blocked > 0 && !sources.idle.is_empty() {
             // A source in `idle` is not armed until a thread checks it. Blocked threads must report
             // it, too, so one of them is interrupted.
@@ -209,7 +210,7 @@ impl PollerBackend {
         let before = ready.len();
         let mut polls = 0;
         loop {
-            let mut sources = self.lock();
+            let mut sources = self.sources.lock();
             let armed = sources.arm(ready);
             if ready.len() == before {
                 armed?;
@@ -224,7 +225,7 @@ impl PollerBackend {
             let found = ready.len();
             let result = self.backend.wait(&self.port, ready, until);
             let found_nothing = ready.len() == found;
-            let mut sources = self.lock();
+            let mut sources = self.sources.lock();
             sources.blocked -= usize::from(!is_poll);
             sources.translate(ready, found);
             let polls_max = sources.registrations.len() / PACKETS_MAX;
@@ -255,10 +256,6 @@ impl PollerBackend {
     }
 
     pub(crate) fn poll_exits(&self, _ready: &mut Vec<Ready>, _now: Instant) {}
-
-    fn lock(&self) -> MutexGuard<'_, Sources> {
-        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Sources {

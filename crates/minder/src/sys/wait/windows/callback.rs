@@ -6,7 +6,9 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
+
+use minder_os::sync::Mutex;
 
 /// What a callback does.
 type Action = Arc<dyn Fn() + Send + Sync>;
@@ -28,13 +30,9 @@ struct Table {
 
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 
-fn table() -> MutexGuard<'static, Table> {
-    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Callback {
     pub(super) fn new(action: impl Fn() + Send + Sync + 'static) -> Self {
-        let mut table = table();
+        let mut table = TABLE.lock();
         table.last_number += 1;
         let number = table.last_number;
         table.actions.insert(number, (Arc::new(action), 0));
@@ -54,13 +52,13 @@ impl Callback {
     /// Returns whether it ran less often than waits were started: a wait is running, or was
     /// cancelled.
     pub(super) fn is_pending(&self) -> bool {
-        table().actions.get(&self.number).is_none_or(|&(_, runs)| runs < self.waits)
+        TABLE.lock().actions.get(&self.number).is_none_or(|&(_, runs)| runs < self.waits)
     }
 
     /// Runs the action of the callback with this context, unless it was dropped.
     pub(super) fn run(context: *mut c_void) {
         // The lock is released before the action runs, because the action may wait for memory.
-        let action = table().actions.get_mut(&context.addr()).map(|(action, runs)| {
+        let action = TABLE.lock().actions.get_mut(&context.addr()).map(|(action, runs)| {
             *runs += 1;
             Arc::clone(action)
         });
@@ -73,7 +71,7 @@ impl Callback {
 impl Drop for Callback {
     fn drop(&mut self) {
         // The action is dropped after the lock is released.
-        let action = table().actions.remove(&self.number);
+        let action = TABLE.lock().actions.remove(&self.number);
         drop(action);
     }
 }

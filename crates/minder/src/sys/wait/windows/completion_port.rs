@@ -14,9 +14,10 @@
 use std::io;
 use std::os::windows::io::{AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use minder_os::sync::Mutex;
 use windows_sys::Win32::Foundation::{ERROR_IO_PENDING, INVALID_HANDLE_VALUE, WAIT_TIMEOUT};
 use windows_sys::Win32::System::IO::{
     CreateIoCompletionPort, GetQueuedCompletionStatusEx, OVERLAPPED, OVERLAPPED_ENTRY,
@@ -303,15 +304,11 @@ impl CompletionPort {
         Ok(count as usize == PACKETS_MAX)
     }
 
-    fn lingering(&self) -> MutexGuard<'_, Vec<Weak<Operation>>> {
-        self.lingering.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Lets the operation of `packet` continue after its endpoint is dropped; `handle` is closed
     /// when the packet completes. If the port is dropped first, the operation is cancelled.
     pub(crate) fn keep_alive(&self, packet: &Arc<Operation>, handle: Arc<OwnedHandle>) {
         packet.keep(handle);
-        let mut lingering = self.lingering();
+        let mut lingering = self.lingering.lock();
         lingering.retain(|packet| packet.strong_count() > 0);
         lingering.push(Arc::downgrade(packet));
     }
@@ -323,7 +320,7 @@ impl Drop for CompletionPort {
     /// takes microseconds. The port is not closed before: its packets would be lost and their
     /// memory with them.
     fn drop(&mut self) {
-        for packet in std::mem::take(&mut *self.lingering()).iter().filter_map(Weak::upgrade) {
+        for packet in std::mem::take(&mut *self.lingering.lock()).iter().filter_map(Weak::upgrade) {
             packet.cancel_kept();
         }
         let until = Instant::now() + DRAIN_MAX;

@@ -10,8 +10,10 @@
 
 use std::collections::VecDeque;
 use std::os::windows::io::OwnedHandle;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
+
+use minder_os::sync::Mutex;
 
 use crate::sys::dynlib::wine;
 
@@ -32,7 +34,7 @@ pub(super) fn close(handle: Arc<OwnedHandle>) {
         return drop(handle);
     }
     let now = Instant::now();
-    let mut deferred = DEFERRED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut deferred = DEFERRED.lock();
     deferred.push_back((now, handle));
     let expired = deferred.iter().take_while(|(since, _)| now.duration_since(*since) >= OPEN_TIME).count();
     let count = expired.max(deferred.len().saturating_sub(OPEN_MAX));

@@ -7,9 +7,10 @@ use std::cell::UnsafeCell;
 use std::fmt::{self, Debug};
 use std::io;
 use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use minder_os::sync::{Mutex, MutexGuard};
 use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED};
 
 use crate::sys::wait::RECHECK_TOKEN;
@@ -128,7 +129,7 @@ impl Operation {
     }
 
     pub(crate) fn data(&self) -> MutexGuard<'_, OperationData> {
-        self.data.lock().unwrap_or_else(PoisonError::into_inner)
+        self.data.lock()
     }
 
     /// Cancels the operation if it is still running. The packet completes in both cases.

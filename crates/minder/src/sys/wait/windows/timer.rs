@@ -14,10 +14,11 @@ use std::ffi::c_void;
 use std::io;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
+use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use minder_os::sync::Mutex;
 use windows_sys::Win32::System::Threading::{
     CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, CreateWaitableTimerExW, INFINITE, RegisterWaitForSingleObject,
     SetWaitableTimer, TIMER_ALL_ACCESS, UnregisterWaitEx, WT_EXECUTEINWAITTHREAD,
@@ -53,7 +54,7 @@ impl PortTimer {
     /// the earliest deadline uses the timer. If another thread sets the timer at the same moment,
     /// that thread wins.
     pub(super) fn set(&self, sender: &Arc<PortSender>, deadline: Instant, left: Duration) {
-        let Ok(mut state) = self.0.try_lock() else { return };
+        let Some(mut state) = self.0.try_lock() else { return };
         if matches!(*state, State::Unknown) {
             *state = Timer::open(sender).map_or(State::Absent, State::Present);
         }

@@ -14,10 +14,11 @@
 
 use std::io;
 use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use minder_os::sync::{Condvar, Mutex};
 use windows_sys::Win32::Foundation::{
     GetHandleInformation, HANDLE, WAIT_ABANDONED_0, WAIT_FAILED, WAIT_OBJECT_0, WAIT_TIMEOUT,
 };
@@ -55,7 +56,7 @@ impl WaitBackend for WaitPool {
         handle: Arc<OwnedHandle>,
         packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
-        let mut threads = self.threads();
+        let mut threads = self.threads.lock();
         let slot = WaitSlot { port: Arc::clone(port), handle, packet, armed: false };
         // The newest thread is tried first: older ones are full, unless handles were removed.
         let mut slot = Some(slot);
@@ -100,9 +101,9 @@ impl WaitBackend for WaitPool {
 impl WaitPool {
     /// Returns the only set, for the caller to serve, if no thread serves it.
     fn claim_inline(&self, port: &CompletionPort) -> io::Result<Option<Arc<WaitThread>>> {
-        let threads = self.threads();
+        let threads = self.threads.lock();
         let [thread] = &threads[..] else { return Ok(None) };
-        let mut state = thread.lock();
+        let mut state = thread.state.lock();
         if state.has_worker {
             return Ok(None);
         }
@@ -114,19 +115,14 @@ impl WaitPool {
         state.is_served = true;
         Ok(Some(Arc::clone(thread)))
     }
-
-    fn threads(&self) -> MutexGuard<'_, Vec<Arc<WaitThread>>> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for WaitPool {
     /// Asks the threads to exit, and does not wait for them. They hold nothing that belongs to a
     /// caller.
     fn drop(&mut self) {
-        let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for thread in threads.drain(..) {
-            thread.lock().closed = true;
+        for thread in self.threads.lock().drain(..) {
+            thread.state.lock().closed = true;
             thread.wake();
         }
     }
@@ -180,7 +176,7 @@ impl WaitThread {
 
     /// Starts a thread that serves the set from now on.
     fn spawn_thread(self: &Arc<Self>) -> io::Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.has_worker {
             return Ok(());
         }
@@ -195,7 +191,7 @@ impl WaitThread {
 
     /// Puts a handle into a free slot. Returns its index, or `None` if there is no room.
     fn slot(&self, slot: &mut Option<WaitSlot>) -> Option<usize> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let place = match state.slots.iter().position(Option::is_none) {
             Some(place) => place,
             None if state.slots.len() < SLOTS_MAX => {
@@ -210,9 +206,8 @@ impl WaitThread {
 
     fn run(&self) {
         let mut waits = Waits::default();
-        let state = self.lock();
-        let claimed = self.observed.wait_while(state, |state| state.is_served && !state.closed);
-        claimed.unwrap_or_else(PoisonError::into_inner).is_served = true;
+        let state = self.state.lock();
+        self.observed.wait_while(state, |state| state.is_served && !state.closed).is_served = true;
         while self.refresh(&mut waits) {
             self.serve(&mut waits);
         }
@@ -220,7 +215,7 @@ impl WaitThread {
 
     /// Copies the armed handles to `waits`. Returns whether the set is still open.
     fn refresh(&self, waits: &mut Waits) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         waits.handles.clear();
         waits.places.clear();
         waits.handles.push(self.event.as_raw_handle());
@@ -248,7 +243,7 @@ impl WaitThread {
         let _caller_wait = CallerWait::new(self, port);
         let before = ready.len();
         let mut waits = Waits::default();
-        while self.refresh(&mut waits) && !port.is_associated() && !self.lock().has_worker {
+        while self.refresh(&mut waits) && !port.is_associated() && !self.state.lock().has_worker {
             port.take_posted(ready)?;
             let left = match deadline {
                 _ if ready.len() > before => Some(Duration::ZERO),
@@ -291,7 +286,7 @@ impl WaitThread {
 
     /// Disarms a handle that was signalled, and returns its packet.
     fn take(&self, place: usize) -> Option<(Arc<CompletionPort>, Arc<Operation>)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let slot = state.slots[place].as_mut().filter(|slot| slot.armed)?;
         slot.armed = false;
         Some((Arc::clone(&slot.port), Arc::clone(&slot.packet)))
@@ -300,7 +295,7 @@ impl WaitThread {
     /// Changes the set. With `observed` it returns when the thread that serves the set has seen the
     /// change.
     fn change(&self, observed: bool, change: impl FnOnce(&mut State)) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         change(&mut state);
         state.changes += 1;
         let number = state.changes;
@@ -311,7 +306,7 @@ impl WaitThread {
             self.wake();
         }
         if observed {
-            let state = self.lock();
+            let state = self.state.lock();
             let is_unseen = |state: &mut State| state.seen < number && state.is_served && !state.closed;
             drop(self.observed.wait_while(state, is_unseen));
         }
@@ -320,10 +315,6 @@ impl WaitThread {
     fn wake(&self) {
         // SAFETY: the event is open.
         unsafe { SetEvent(self.event.as_raw_handle()) };
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -403,7 +394,7 @@ impl<'a> CallerWait<'a> {
 impl Drop for CallerWait<'_> {
     fn drop(&mut self) {
         self.port.clear_event_waiter();
-        self.thread.lock().is_served = false;
+        self.thread.state.lock().is_served = false;
         self.thread.observed.notify_all();
     }
 }
@@ -432,7 +423,7 @@ impl Watched for SlotHandle {
             }
         });
         // A caller waits for the port alone, because there was no handle when it began.
-        if self.thread.port_waiters.load(Ordering::SeqCst) > 0 && !self.thread.lock().is_served {
+        if self.thread.port_waiters.load(Ordering::SeqCst) > 0 && !self.thread.state.lock().is_served {
             self.thread.spawn_thread()?;
         }
         Ok(())
@@ -441,7 +432,7 @@ impl Watched for SlotHandle {
 
 impl Drop for SlotHandle {
     fn drop(&mut self) {
-        let mut state = self.thread.lock();
+        let mut state = self.thread.state.lock();
         let slot = state.slots[self.place].as_mut();
         let was_armed = slot.is_some_and(|slot| std::mem::replace(&mut slot.armed, false));
         drop(state);
@@ -451,7 +442,7 @@ impl Drop for SlotHandle {
         if was_armed {
             self.thread.change(true, |_| ());
         }
-        let slot = self.thread.lock().slots[self.place].take();
+        let slot = self.thread.state.lock().slots[self.place].take();
         drop(slot);
     }
 }
