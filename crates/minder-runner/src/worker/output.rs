@@ -104,23 +104,28 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Handles bytes that a running job wrote.
-    pub(crate) fn receive_chunk(&mut self, attempt: Attempt, stream: Stream, chunk: minder::Chunk) {
-        let context = self.context;
-        let line_max = self.line_max;
-        let Some(running) = self.running.get_mut(attempt.slot) else {
-            return;
-        };
+    /// Writes the header before the first output of a running job, and counts the output. Returns the
+    /// job, or `None` if nothing more of it is shown.
+    fn receive(&mut self, attempt: Attempt, stream: Stream, len: u64) -> Option<&mut RunningJob> {
+        let running = self.running.get_mut(attempt.slot)?;
         if running.is_interrupted {
-            return;
+            return None;
         }
         if !running.output.header.is_empty() {
             self.write_header(attempt);
         }
-        let Some(running) = self.running.get_mut(attempt.slot) else {
+        let running = self.running.get_mut(attempt.slot)?;
+        running.output.count(stream, len);
+        Some(running)
+    }
+
+    /// Handles bytes that a running job wrote.
+    pub(crate) fn receive_chunk(&mut self, attempt: Attempt, stream: Stream, chunk: minder::Chunk) {
+        let context = self.context;
+        let line_max = self.line_max;
+        let Some(running) = self.receive(attempt, stream, chunk.len() as u64) else {
             return;
         };
-        running.output.count(stream, chunk.len() as u64);
         if let Some(results) = &mut running.output.results {
             if let Err(error) = results.push(stream, &chunk) {
                 return context.fail(cannot_write(results.place(), &error));
@@ -156,21 +161,11 @@ impl RunWorker<'_> {
     /// Handles a spill file with output of a running job.
     pub(crate) fn receive_file(&mut self, attempt: Attempt, stream: Stream, spilled: SpillFile) {
         let context = self.context;
-        let Some(running) = self.running.get_mut(attempt.slot) else {
-            return;
-        };
-        if running.is_interrupted {
+        let Some(running) = self.receive(attempt, stream, spilled.len) else {
             return JobFile::from(spilled).remove();
-        }
-        if !running.output.header.is_empty() {
-            self.write_header(attempt);
-        }
-        let Some(running) = self.running.get_mut(attempt.slot) else {
-            return;
         };
-        running.output.count(stream, spilled.len);
+        let end = spilled.start + spilled.len;
         if let Some(results) = &mut running.output.results {
-            let end = spilled.start + spilled.len;
             if let Err(error) = results.push_file(stream, &spilled.file, spilled.start, end) {
                 return context.fail(cannot_write(results.place(), &error));
             }
@@ -180,8 +175,7 @@ impl RunWorker<'_> {
             }
         }
         if running.output.is_live {
-            running.output.tails[stream as usize]
-                .push(&last_bytes(&spilled.file, spilled.start + spilled.len));
+            running.output.tails[stream as usize].push(&last_bytes(&spilled.file, end));
             context.sequencer.show_file(
                 running.number,
                 stream,
