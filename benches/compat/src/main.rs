@@ -3,6 +3,7 @@
 //! Each script runs twice with the other program and once with minder, in the same paths. A script to
 //! which the other program gives two answers is counted as unstable and not compared. The rows go to
 //! `target/compat/compat.csv`, and the page beside them is made from all rows there.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its results")]
 
 mod random;
 mod recipe;

@@ -4,7 +4,7 @@
 //! as advised. A prediction assumes that other programs use the processors as before, so the load
 //! counts.
 
-use super::table::{Spread, markdown};
+use super::table::{markdown, shown};
 use super::{Answer, Asked, Bench, machine, peers::Peers, report};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
@@ -77,8 +77,7 @@ fn measure(bench: &Bench) -> Result<Answer> {
             )?;
             results.push((recorded, again.measured));
         }
-        let column =
-            |of: &dyn Fn(&(Advice, f64)) -> f64, decimals| Spread::of(results.iter().map(of)).show(decimals);
+        let column = |of: &dyn Fn(&(Advice, f64)) -> f64, decimals| shown(results.iter().map(of), decimals);
         let hits =
             results.iter().filter(|(advice, measured)| (measured / advice.predicted - 1.0).abs() <= GOAL);
         let mut flags: Vec<&str> = results.iter().map(|(advice, _)| advice.flags.as_str()).collect();

@@ -3,9 +3,10 @@
 //! `bindings/c/benches` has the same loop in both languages. The goal is at most two percent.
 
 use super::mechanisms::compile;
-use super::table::{Spread, markdown};
+use super::table::{markdown, shown};
 use super::{Answer, Asked, Bench, machine, meter, peers::Peers, report, round_order};
 use anyhow::{Context, Result};
+use minder_bench::Spread;
 use std::path::{Path, PathBuf};
 use xtask::{run, tree};
 
@@ -95,11 +96,11 @@ fn spawn(bench: &Bench, contestants: &[Contestant], child: &str) -> Result<Answe
     let mut rows = Vec::new();
     for (contestant, own) in contestants.iter().zip(&times) {
         let ratios = own.iter().zip(&times[0]).map(|(own, rust)| own / rust);
-        let ratio = Spread::of(ratios);
+        let ratio = Spread::of(ratios).context("no round was measured")?;
         let is_missed = (ratio.median - 1.0) * 100.0 > GOAL_PERCENT;
         rows.push(vec![
             contestant.name.to_string(),
-            Spread::of(own.iter().copied()).show(1),
+            shown(own.iter().copied(), 1),
             ratio.show(3),
             if is_missed { "missed" } else { "" }.to_string(),
         ]);

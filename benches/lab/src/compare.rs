@@ -8,9 +8,10 @@ mod count;
 use super::meter;
 use super::peers::Peers;
 use super::samples::{Contestant, Numbers, Samples};
-use super::table::{Spread, markdown};
+use super::table::markdown;
 use super::{Asked, Bench};
 use anyhow::{Context, Result, bail};
+use minder_bench::Spread;
 use std::path::{Path, PathBuf};
 use xtask::{run, tree};
 

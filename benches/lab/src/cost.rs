@@ -2,7 +2,7 @@
 
 use super::meter::{self, Cost};
 use super::peers::Runner;
-use super::table::{Spread, markdown};
+use super::table::{markdown, shown};
 use super::{Answer, Bench, round_order};
 use anyhow::Result;
 use std::fmt::Write;
@@ -61,7 +61,7 @@ fn per_job(bench: &Bench, child: &str, jobs: usize) -> Result<Answer> {
     for runner in &bench.peers.runners {
         let mine: Vec<&Row> = rows.iter().filter(|r| r.runner == *runner).collect();
         let ratio =
-            |of: fn(&Row) -> f64| Spread::of(mine.iter().filter_map(|row| Some(of(row) / of(raw(row)?))));
+            |of: fn(&Row) -> f64| shown(mine.iter().filter_map(|row| Some(of(row) / of(raw(row)?))), 2);
         let tree: fn(&Row) -> f64 = |r| r.each(r.cost.tree_us);
         let wall: fn(&Row) -> f64 = |r| r.each(r.cost.wall_us);
         let own = mine.iter().filter_map(|row| {
@@ -71,11 +71,14 @@ fn per_job(bench: &Bench, child: &str, jobs: usize) -> Result<Answer> {
         lines.push(vec![
             runner.name().to_string(),
             mine.first().map_or(0, |r| r.jobs).to_string(),
-            Spread::of(mine.iter().map(|r| tree(r))).show(0),
-            ratio(tree).show(2),
-            Spread::of(own).show(0),
-            ratio(wall).show(2),
-            format!("{:.0}", Spread::of(mine.iter().map(|r| 1e6 / wall(r))).median),
+            shown(mine.iter().map(|r| tree(r)), 0),
+            ratio(tree),
+            shown(own, 0),
+            ratio(wall),
+            format!(
+                "{:.0}",
+                minder_bench::median(mine.iter().map(|r| 1e6 / wall(r)).collect()).unwrap_or(0.0)
+            ),
         ]);
     }
     let head = ["runner", "jobs", "tree CPU us/job", "x raw", "runner CPU us/job", "wall x raw", "jobs/s"];
@@ -102,9 +105,9 @@ pub(crate) fn one(bench: &Bench) -> Result<Answer> {
         let over = mine.iter().filter_map(|r| Some((r.cost.wall_us - raw(r.round)?.cost.wall_us) / 1e3));
         lines.push(vec![
             runner.name().to_string(),
-            Spread::of(mine.iter().map(|r| r.cost.wall_us / 1e3)).show(2),
-            Spread::of(over).show(2),
-            Spread::of(mine.iter().map(|r| r.cost.tree_us / 1e3)).show(2),
+            shown(mine.iter().map(|r| r.cost.wall_us / 1e3), 2),
+            shown(over, 2),
+            shown(mine.iter().map(|r| r.cost.tree_us / 1e3), 2),
         ]);
     }
     let head = ["runner", "wall ms", "wall ms over raw", "tree CPU ms"];
@@ -130,8 +133,8 @@ pub(crate) fn version(bench: &Bench) -> Result<Answer> {
         let mine = || rows.iter().filter(move |r| r.runner == runner);
         lines.push(vec![
             runner.name().to_string(),
-            Spread::of(mine().map(|r| r.cost.tree_us / 1e3)).show(2),
-            Spread::of(mine().map(|r| r.cost.wall_us / 1e3)).show(2),
+            shown(mine().map(|r| r.cost.tree_us / 1e3), 2),
+            shown(mine().map(|r| r.cost.wall_us / 1e3), 2),
         ]);
     }
     let table = markdown(&["program", "CPU ms", "wall ms"], &lines);

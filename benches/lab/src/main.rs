@@ -2,6 +2,7 @@
 //! are here.
 //!
 //! The method is in `docs/measurements/README.md`. Nothing here fails because a machine was slow.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its results")]
 
 mod advise;
 mod cost;

@@ -2,7 +2,7 @@
 
 use super::meter::{self, Cost};
 use super::peers::Runner;
-use super::table::{Spread, markdown};
+use super::table::{markdown, shown};
 use super::{Answer, Bench, round_order};
 use anyhow::{Context, Result};
 use std::collections::HashSet;
@@ -52,9 +52,9 @@ pub(crate) fn live(bench: &Bench) -> Result<Answer> {
         let mine = || costs.iter().filter(move |c| c.0 == runner);
         lines.push(vec![
             runner.name().to_string(),
-            Spread::of(mine().map(|c| c.1)).show(0),
-            Spread::of(mine().map(|c| c.2)).show(0),
-            Spread::of(mine().map(|c| c.2 / c.1)).show(2),
+            shown(mine().map(|c| c.1), 0),
+            shown(mine().map(|c| c.2), 0),
+            shown(mine().map(|c| c.2 / c.1), 2),
         ]);
     }
     let with = format!("us/job, {sleepers} alive");
@@ -102,7 +102,7 @@ pub(crate) fn many(bench: &Bench) -> Result<Answer> {
             if mine().next().is_none() {
                 continue;
             }
-            let column = |of: fn(&Peak) -> f64, decimals| Spread::of(mine().map(|s| of(&s.1))).show(decimals);
+            let column = |of: fn(&Peak) -> f64, decimals| shown(mine().map(|s| of(&s.1)), decimals);
             lines.push(vec![
                 runner.name().to_string(),
                 children.to_string(),
@@ -111,8 +111,8 @@ pub(crate) fn many(bench: &Bench) -> Result<Answer> {
                 column(|p| p.threads, 0),
                 column(|p| p.descriptors, 0),
                 column(|p| p.lines, 0),
-                Spread::of(mine().map(|s| s.2.tree_us / 1e6)).show(2),
-                Spread::of(mine().map(|s| f64::from(s.2.status))).show(0),
+                shown(mine().map(|s| s.2.tree_us / 1e6), 2),
+                shown(mine().map(|s| f64::from(s.2.status)), 0),
             ]);
         }
     }

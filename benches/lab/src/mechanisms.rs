@@ -15,6 +15,7 @@ mod wine;
 use super::peers::Peers;
 use super::{Answer, Asked, Bench, backends, machine, report};
 use anyhow::{Context, Result};
+use minder_bench::Spread;
 use std::path::PathBuf;
 use std::process::Command;
 use xtask::{run, tree};
@@ -164,10 +165,9 @@ fn costs(rows: &Rows, kind: Option<&str>, head: &str) -> String {
 }
 
 /// Returns nanoseconds as microseconds, with minimum and maximum, in about three digits.
-fn micros(nanos: &super::table::Spread) -> String {
+fn micros(nanos: &Spread) -> String {
     let decimals = [1e3, 1e4, 1e6].iter().filter(|limit| nanos.median < **limit).count();
-    let [median, least, most] = [nanos.median, nanos.least, nanos.most].map(|n| n / 1e3);
-    format!("{median:.decimals$} [{least:.decimals$}-{most:.decimals$}]")
+    nanos.scaled(1e-3).show(decimals)
 }
 
 #[cfg(test)]

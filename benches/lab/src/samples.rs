@@ -1,8 +1,9 @@
 //! Samples of programs that print their numbers: medians and paired ratios, in rounds.
 
-use super::table::{Spread, markdown};
+use super::table::markdown;
 use super::{Bench, round_order};
 use anyhow::{Context, Result};
+use minder_bench::Spread;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -130,14 +131,14 @@ impl Samples {
         name: &str,
         factor: f64,
     ) -> Option<Spread> {
-        some(self.of(who.as_ref(), size, name).map(|row| row.value * factor).collect())
+        Spread::of(self.of(who.as_ref(), size, name).map(|row| row.value * factor))
     }
 
     /// Returns the sum of a number over the rounds; `None` without a sample.
     pub(super) fn total(&self, who: impl AsRef<str>, size: usize, name: &str) -> Option<Spread> {
         let mut rows = self.of(who.as_ref(), size, name).peekable();
         rows.peek()?;
-        Some(Spread::of([rows.map(|row| row.value).sum()]))
+        Spread::of([rows.map(|row| row.value).sum()])
     }
 
     /// Returns a number of `above` and `below` of the same round, as `of` combines them.
@@ -152,7 +153,7 @@ impl Samples {
         let below = below.as_ref();
         let partner = |row: &Row| self.of(below, size, name).find(|other| other.round == row.round);
         let pairs = self.of(above, size, name).filter_map(|row| Some(of(row.value, partner(row)?.value)));
-        some(pairs.collect())
+        Spread::of(pairs)
     }
 
     /// Returns how many times the number of `below` that of `above` is, round by round.
@@ -163,7 +164,8 @@ impl Samples {
         size: usize,
         name: &str,
     ) -> Option<Spread> {
-        self.paired((above, below), size, name, |above, below| above / below)
+        let values = |who| self.of(who, size, name).map(|row| (row.round, row.value));
+        Spread::of_ratios(values(above.as_ref()), values(below.as_ref()))
     }
 
     /// Returns a cell of a table: a number times `factor` with its extremes.
@@ -203,10 +205,6 @@ impl Samples {
         }
         Ok(text)
     }
-}
-
-fn some(numbers: Vec<f64>) -> Option<Spread> {
-    (!numbers.is_empty()).then(|| Spread::of(numbers))
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@
 //! ```
 
 mod median;
+mod spread;
 mod random;
 mod sys;
 mod error;
@@ -64,10 +65,11 @@ pub use crate::{
         SweepReport, TimerSetting,
     },
     spawn::{Ballast, SpawnBench, SpawnSuite, short_command, spawns},
+    spread::Spread,
     stopwatch::{CpuAndWall, Stopwatch, is_wine},
     turnaround::{
         Calibration, EmptyPlan, Form, Lengths, Order, Plan, PlanOptions, PlannedRun, Prediction, Runner,
-        Spread, TurnaroundBench, TurnaroundCase, TurnaroundMeasurement, Workload, compute, predict,
+        TurnaroundBench, TurnaroundCase, TurnaroundMeasurement, Workload, compute, predict,
     },
     wait::{WaitBench, WaitObjects, WaitSuite, waits},
 };

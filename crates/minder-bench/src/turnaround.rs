@@ -17,7 +17,7 @@ pub use self::{
     case::{Lengths, TurnaroundCase, Workload},
     computation::{Calibration, compute},
     form::{Form, Order, Runner},
-    measurement::{Spread, TurnaroundMeasurement},
+    measurement::TurnaroundMeasurement,
     model::{Prediction, predict},
     plan::{EmptyPlan, Plan, PlanOptions, PlannedRun},
 };

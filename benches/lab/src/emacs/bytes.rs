@@ -2,11 +2,12 @@
 
 use super::super::mechanisms::{Aim, Goal, goals_table};
 use super::super::samples::Samples;
-use super::super::table::{Spread, markdown};
+use super::super::table::markdown;
 use super::super::{Answer, Bench};
 use super::kind::Kind;
 use super::{Emacs, in_units};
 use anyhow::Result;
+use minder_bench::Spread;
 
 const SIZES: [usize; 2] = [8 << 20, 20 << 20];
 /// The number of runs of each kind, in all rounds.
@@ -61,7 +62,7 @@ fn total(samples: &Samples, kind: Kind, name: &str) -> Option<f64> {
 
 fn goals_of(samples: &Samples) -> Vec<Goal> {
     let goal = |kind: Kind| {
-        let figure = total(samples, kind, "failures").map(|sum| Spread::of([sum]));
+        let figure = total(samples, kind, "failures").and_then(|sum| Spread::of([sum]));
         let aim = if kind == Kind::StockNil { Aim::None } else { Aim::AtMost(0.0) };
         let what = format!("runs in which bytes were missing: {}", kind.title());
         Goal { what, unit: "", figure, aim }

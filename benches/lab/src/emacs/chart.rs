@@ -3,11 +3,11 @@
 use super::super::Bench;
 use super::super::samples::CSV;
 use super::super::svg::{self, count, text};
-use super::super::table::Spread;
 use super::in_units;
 use super::kind::Kind;
 use super::sizes::{KINDS, PREFIX};
 use anyhow::{Context, Result, ensure};
+use minder_bench::Spread;
 use std::fmt::Write;
 
 /// The panels: a number and its title.
@@ -60,10 +60,8 @@ fn points(rows: &str, name: &str) -> Result<Vec<Point>> {
     for kind in KINDS {
         for size in &sizes {
             let own = values.iter().filter(|row| row.0 == kind && row.1.total_cmp(size).is_eq());
-            let own: Vec<f64> = own.map(|row| row.2).collect();
-            if !own.is_empty() {
-                points.push(Point { kind, size: *size, value: Spread::of(own) });
-            }
+            let value = Spread::of(own.map(|row| row.2));
+            points.extend(value.map(|value| Point { kind, size: *size, value }));
         }
     }
     Ok(points)
@@ -111,7 +109,7 @@ fn draw_panel(svg: &mut String, left: f64, title: &str, points: &[Point]) -> Res
         all.fold((f64::MAX, f64::MIN_POSITIVE), |(least, most), value| (least.min(value), most.max(value)))
     };
     let (first, last) = extremes(|point| [point.size; 2]);
-    let (least, most) = extremes(|point| [point.value.least, point.value.most]);
+    let (least, most) = extremes(|point| [point.value.min, point.value.max]);
     if points.is_empty() || first >= last || least <= 0.0 {
         return Ok(());
     }
@@ -151,7 +149,7 @@ fn draw_line<'a>(
         let x = across.place(*size);
         let y = up.place(value.median);
         write!(line, "{x:.1},{y:.1} ")?;
-        let [from, to] = [value.least, value.most].map(|value| up.place(value));
+        let [from, to] = [value.min, value.max].map(|value| up.place(value));
         writeln!(
             svg,
             "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{from:.1}\" y2=\"{to:.1}\" \

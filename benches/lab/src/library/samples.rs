@@ -1,8 +1,9 @@
 //! Samples of `benches/peers/library`: their medians and paired ratios.
 
 use super::super::mechanisms::{Aim, Goal};
-use super::super::table::{Spread, markdown};
+use super::super::table::markdown;
 use anyhow::{Context, Result};
+use minder_bench::Spread;
 use std::fmt::Write;
 
 /// What is measured, and its name in the tables.
@@ -95,22 +96,20 @@ impl Samples {
         }
     }
 
-    fn of(&self, (name, size): Point) -> impl Iterator<Item = &Sample> {
-        self.list.iter().filter(move |sample| sample.name == name && sample.size == size)
+    /// Returns a number of each round.
+    fn values(&self, value: Value, (name, size): Point) -> impl Iterator<Item = (usize, f64)> {
+        let samples = self.list.iter().filter(move |sample| sample.name == name && sample.size == size);
+        samples.filter_map(move |sample| Some((sample.round, self.number(sample, value)?)))
     }
 
     /// Returns a number over the rounds; `None` without a sample.
     pub(super) fn spread(&self, value: Value, point: Point) -> Option<Spread> {
-        let numbers: Vec<f64> = self.of(point).filter_map(|sample| self.number(sample, value)).collect();
-        (!numbers.is_empty()).then(|| Spread::of(numbers))
+        Spread::of(self.values(value, point).map(|(_, number)| number))
     }
 
     /// Returns how many times the number of `below` that of `above` is, round by round.
     pub(super) fn ratio(&self, value: Value, above: Point, below: Point) -> Option<Spread> {
-        let partner = |sample: &Sample| self.of(below).find(|other| other.round == sample.round);
-        let ratio = |sample| Some(self.number(sample, value)? / self.number(partner(sample)?, value)?);
-        let ratios: Vec<f64> = self.of(above).filter_map(ratio).collect();
-        (!ratios.is_empty()).then(|| Spread::of(ratios))
+        Spread::of_ratios(self.values(value, above), self.values(value, below))
     }
 
     /// Returns a goal for such a ratio.
@@ -149,8 +148,8 @@ impl Samples {
 
     /// Returns a number divided by `unit`, with its extremes; a dash without a sample.
     pub(super) fn scaled(&self, value: Value, point: Point, unit: f64, decimals: usize) -> String {
-        let Some(Spread { median, least, most }) = self.spread(value, point) else { return "–".into() };
-        Spread { median: median / unit, least: least / unit, most: most / unit }.show(decimals)
+        let spread = self.spread(value, point);
+        spread.map_or_else(|| "–".into(), |spread| spread.scaled(1.0 / unit).show(decimals))
     }
 
     pub(super) fn csv(&self) -> Result<String> {

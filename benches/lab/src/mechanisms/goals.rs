@@ -1,6 +1,7 @@
 //! Goals: limits of measured values, and whether they were met.
 
-use super::super::table::{Spread, markdown};
+use super::super::table::markdown;
+use minder_bench::Spread;
 
 /// A limit of the median over the rounds.
 #[derive(Clone, Copy, Debug)]
@@ -35,9 +36,7 @@ impl Goal {
 
     /// Returns a goal for a time in microseconds, from nanoseconds.
     pub(crate) fn micros(what: impl Into<String>, nanos: Option<Spread>, aim: Aim) -> Self {
-        let figure =
-            nanos.map(|n| Spread { median: n.median / 1e3, least: n.least / 1e3, most: n.most / 1e3 });
-        Self::of(what, " us", figure, aim)
+        Self::of(what, " us", nanos.map(|nanos| nanos.scaled(1e-3)), aim)
     }
 
     fn verdict(&self) -> &'static str {
@@ -81,11 +80,11 @@ mod tests {
 
     #[test]
     fn verdict_compares_the_median_with_the_limit() {
-        let one = |median: f64, aim| Goal::ratio("x", Some(Spread::of([median])), aim).verdict();
+        let one = |median: f64, aim| Goal::ratio("x", Spread::of([median]), aim).verdict();
         assert_eq!((one(1.15, Aim::AtMost(1.15)), one(1.16, Aim::AtMost(1.15))), ("met", "**missed**"));
         assert_eq!((one(30.0, Aim::AtLeast(30.0)), one(29.9, Aim::AtLeast(30.0))), ("met", "**missed**"));
         assert_eq!(one(5.0, Aim::None), "");
-        let nan = Goal::ratio("x", Some(Spread::of([f64::NAN])), Aim::AtMost(1.0));
+        let nan = Goal::ratio("x", Spread::of([f64::NAN]), Aim::AtMost(1.0));
         assert_eq!(nan.verdict(), "**missed**");
         assert_eq!(Goal::ratio("x", None, Aim::AtMost(1.0)).verdict(), "not measured");
     }
@@ -93,8 +92,8 @@ mod tests {
     #[test]
     fn table_counts_met_and_missed_goals() {
         let goals = [
-            Goal::micros("a wait", Some(Spread::of([250.0])), Aim::AtMost(0.3)),
-            Goal::ratio("over bare", Some(Spread::of([1.5])), Aim::AtMost(1.15)),
+            Goal::micros("a wait", Spread::of([250.0]), Aim::AtMost(0.3)),
+            Goal::ratio("over bare", Spread::of([1.5]), Aim::AtMost(1.15)),
             Goal::ratio("over nothing", None, Aim::AtMost(1.15)),
             Goal::ratio("over mio", None, Aim::None),
         ];

@@ -1,7 +1,7 @@
 //! CSV rows that `minder bench` and the other programs print, and their medians and paired ratios.
 
-use super::super::table::Spread;
 use anyhow::{Context, Result, bail};
+use minder_bench::Spread;
 
 /// One measurement.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,7 +121,7 @@ impl Rows {
 
     /// Processor time in nanoseconds over the rounds; `None` without a row.
     pub(crate) fn cpu(&self, point: Point<'_>) -> Option<Spread> {
-        spread(self.list.iter().filter(|row| row.is(point)).map(|row| row.cpu))
+        Spread::of(self.list.iter().filter(|row| row.is(point)).map(|row| row.cpu))
     }
 
     /// How many times `below` costs, round by round.
@@ -135,9 +135,11 @@ impl Rows {
     }
 
     fn ratio_of(&self, above: Point<'_>, below: Point<'_>, cost: impl Fn(&Row) -> f64) -> Option<Spread> {
-        let partner = |row: &Row| self.list.iter().find(|other| other.is(below) && other.round == row.round);
-        let rows = self.list.iter().filter(|row| row.is(above));
-        spread(rows.filter_map(|row| Some(cost(row) / cost(partner(row)?))))
+        let costs = |point| {
+            let rows = self.list.iter().filter(move |row| row.is(point));
+            rows.map(|row| (row.round, cost(row)))
+        };
+        Spread::of_ratios(costs(above), costs(below))
     }
 
     /// The dearest size over the cheapest, round by round.
@@ -146,17 +148,13 @@ impl Rows {
         let mut rounds: Vec<u64> = self.list.iter().filter(mine).map(|row| row.round).collect();
         rounds.sort_unstable();
         rounds.dedup();
-        spread(rounds.into_iter().filter_map(|round| {
-            let costs = Spread::of(self.list.iter().filter(mine).filter(|r| r.round == round).map(|r| r.cpu));
+        Spread::of(rounds.into_iter().filter_map(|round| {
+            let costs =
+                Spread::of(self.list.iter().filter(mine).filter(|r| r.round == round).map(|r| r.cpu))?;
             let all = self.list.iter().filter(mine).filter(|r| r.round == round).count() == sizes.len();
-            all.then_some(costs.most / costs.least)
+            all.then_some(costs.max / costs.min)
         }))
     }
-}
-
-fn spread(numbers: impl Iterator<Item = f64>) -> Option<Spread> {
-    let mut numbers = numbers.peekable();
-    numbers.peek().is_some().then(|| Spread::of(numbers))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Many jobs that write many lines at once: what a view costs, what it holds, and whether all came.
 
 use super::super::peers::{Peers, Runner};
-use super::super::table::{Spread, markdown};
+use super::super::table::{markdown, shown};
 use super::super::{Answer, Bench, round_order};
 use super::fixtures::{Fixtures, Peak, Pipeline, Seen};
 use super::tools::Verdict;
@@ -172,7 +172,7 @@ fn table(candidates: &[Candidate], rows: &[Row]) -> String {
     let mut lines = Vec::new();
     for who in candidates {
         let mine = || rows.iter().filter(move |r| r.who == *who);
-        let column = |of: fn(&Row) -> f64, decimals| Spread::of(mine().map(of)).show(decimals);
+        let column = |of: fn(&Row) -> f64, decimals| shown(mine().map(of), decimals);
         let most = |of: fn(&Verdict) -> u64| mine().map(|r| of(&r.verdict)).max().unwrap_or(0).to_string();
         lines.push(vec![
             who.name(),
@@ -209,7 +209,7 @@ fn table(candidates: &[Candidate], rows: &[Row]) -> String {
 
 /// Ratios to a contestant that may not be there.
 fn over(ratios: &[f64]) -> String {
-    if ratios.is_empty() { "-".into() } else { Spread::of(ratios.iter().copied()).show(2) }
+    if ratios.is_empty() { "-".into() } else { shown(ratios.iter().copied(), 2) }
 }
 
 fn said(bytes: usize) -> Vec<String> {

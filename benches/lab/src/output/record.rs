@@ -1,7 +1,7 @@
 //! What the record costs a job: tiny jobs with it and without, beside the floor.
 
 use super::super::peers::Runner;
-use super::super::table::{Spread, markdown};
+use super::super::table::{markdown, shown};
 use super::super::{Answer, Bench, round_order};
 use super::fixtures::{Fixtures, Pipeline, Seen};
 use anyhow::{Result, bail};
@@ -98,15 +98,11 @@ fn table(ways: &[Way], rows: &[Row]) -> String {
         let over = mine().filter_map(|r| Some(r.each_us - other(r.round, Way::NoRecord)?));
         lines.push(vec![
             way.name().to_string(),
-            Spread::of(mine().map(|r| r.each_us)).show(1),
-            Spread::of(mine().filter_map(|r| Some(r.each_us / other(r.round, Way::Raw)?))).show(2),
-            if way == Way::Record && ways.contains(&Way::NoRecord) {
-                Spread::of(over).show(1)
-            } else {
-                "-".into()
-            },
-            Spread::of(mine().map(|r| r.seen.peak.hwm_kib / 1024.0)).show(1),
-            Spread::of(mine().map(|r| r.seen.peak.files_kib)).show(0),
+            shown(mine().map(|r| r.each_us), 1),
+            shown(mine().filter_map(|r| Some(r.each_us / other(r.round, Way::Raw)?)), 2),
+            if way == Way::Record && ways.contains(&Way::NoRecord) { shown(over, 1) } else { "-".into() },
+            shown(mine().map(|r| r.seen.peak.hwm_kib / 1024.0), 1),
+            shown(mine().map(|r| r.seen.peak.files_kib), 0),
         ]);
     }
     let head = [

@@ -1,7 +1,7 @@
 //! One job that writes as fast as it can, into a pipe: beside `cat`, on one processor and on two.
 
 use super::super::peers::{Peers, Runner};
-use super::super::table::{Spread, markdown};
+use super::super::table::{markdown, shown};
 use super::super::{Answer, Bench, round_order};
 use super::fixtures::{Fixtures, Peak, Pipeline, Seen};
 use anyhow::{Context, Result, bail};
@@ -174,12 +174,12 @@ fn table(sets: &[String], candidates: &[Between], rows: &[Row], bytes: u64) -> S
         let cat = |round: usize| rows.iter().find(|r| r.round == round && r.cpus == *cpus && r.who == Cat);
         for who in candidates {
             let mine = || rows.iter().filter(move |r| r.who == *who && r.cpus == *cpus);
-            let column = |of: fn(&Row) -> f64, decimals| Spread::of(mine().map(of)).show(decimals);
+            let column = |of: fn(&Row) -> f64, decimals| shown(mine().map(of), decimals);
             lines.push(vec![
                 who.name(),
                 cpus.clone(),
                 column(Row::rate, 0),
-                Spread::of(mine().filter_map(|r| Some(r.rate() / cat(r.round)?.rate()))).show(2),
+                shown(mine().filter_map(|r| Some(r.rate() / cat(r.round)?.rate())), 2),
                 column(|r| r.seen.runner_us / 1e6 / (as_float(r.bytes) / f64::from(1 << 30)), 2),
                 column(|r| r.seen.peak.largest_kib / 1024.0, 1),
                 column(|r| r.seen.peak.hwm_kib / 1024.0, 1),

@@ -3,9 +3,9 @@
 use super::super::Bench;
 use super::super::samples::CSV;
 use super::super::svg::{self, count, text};
-use super::super::table::Spread;
 use super::contestant::Contestant;
 use anyhow::{Context, Result};
+use minder_bench::Spread;
 use std::fmt::Write;
 
 /// The questions with such rows, and their titles.
@@ -62,8 +62,9 @@ fn bars(rows: &str) -> Result<Vec<Bar>> {
             None => values.push((name, vec![value])),
         }
     }
-    let bar = |(name, list)| Bar { who: Contestant::new(name), micros: Spread::of(list) };
-    Ok(values.into_iter().map(bar).collect())
+    let bar =
+        |(name, list): (&str, Vec<f64>)| Some(Bar { who: Contestant::new(name), micros: Spread::of(list)? });
+    Ok(values.into_iter().filter_map(bar).collect())
 }
 
 /// Draws a panel below the other, each with its own scale.
@@ -78,7 +79,7 @@ fn draw(panels: &[(&str, Vec<Bar>)]) -> Result<String> {
     for (title, bars) in panels {
         text(&mut svg, (16.0, top + 22.0), 13, "start", title)?;
         top += PANEL_HEAD;
-        let longest = bars.iter().map(|bar| bar.micros.most).fold(f64::MIN_POSITIVE, f64::max);
+        let longest = bars.iter().map(|bar| bar.micros.max).fold(f64::MIN_POSITIVE, f64::max);
         for bar in bars {
             draw_bar(&mut svg, top, bar, BARS / longest)?;
             top += LINE;
@@ -88,7 +89,7 @@ fn draw(panels: &[(&str, Vec<Bar>)]) -> Result<String> {
 }
 
 fn draw_bar(svg: &mut String, top: f64, bar: &Bar, scale: f64) -> Result<()> {
-    let Spread { median, least, most } = bar.micros;
+    let Spread { median, min, max, .. } = bar.micros;
     let color = match bar.who.mode() {
         "minder" => "#0072b2",
         "c" => "#6e6e6e",
@@ -101,7 +102,7 @@ fn draw_bar(svg: &mut String, top: f64, bar: &Bar, scale: f64) -> Result<()> {
         svg,
         "<rect x=\"{NAMES}\" y=\"{top}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{color}\"/>"
     )?;
-    let [from, to] = [least, most].map(|micros| NAMES + micros * scale);
+    let [from, to] = [min, max].map(|micros| NAMES + micros * scale);
     writeln!(
         svg,
         "<line x1=\"{from:.1}\" x2=\"{to:.1}\" y1=\"{middle}\" y2=\"{middle}\" stroke=\"#000000\"/>"

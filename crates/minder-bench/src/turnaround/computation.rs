@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use minder::ErrorKind;
 
-use super::measurement::Spread;
 use crate::error::{Error, Result};
 use crate::median::median;
+use crate::spread::Spread;
 use crate::sys;
 
 /// Loops between two readings of the CPU clock: about 10 us, by which a computation is too long at most.
@@ -180,7 +180,7 @@ const NO_ERROR: Spread = Spread { median: 0.0, min: 0.0, max: 0.0 };
 /// Returns how wrong computations are that are to take the length of a slice.
 fn errors(work: Work) -> Spread {
     let error = |_| (time_of(work).as_secs_f64() / SLICE.as_secs_f64() - 1.0).abs();
-    Spread::of((0..SLICES).map(error).collect()).unwrap_or(NO_ERROR)
+    Spread::of((0..SLICES).map(error)).unwrap_or(NO_ERROR)
 }
 
 /// Returns the CPU time of this work, or its wall time where the CPU clock is coarse.

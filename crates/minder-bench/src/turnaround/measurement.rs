@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::median::median;
-
 /// What one run of a case found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -45,35 +43,6 @@ impl TurnaroundMeasurement {
         cpu: Duration,
     ) -> Self {
         Self { elapsed, turnaround, turnaround_p95, unresponsive, cpu }
-    }
-}
-
-/// The median of some values, the least and the greatest.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Spread {
-    /// The median.
-    pub median: f64,
-    /// The least value.
-    pub min: f64,
-    /// The greatest value.
-    pub max: f64,
-}
-
-impl Spread {
-    /// Returns the spread of these values; `None` without values.
-    ///
-    /// ```
-    /// use minder_bench::Spread;
-    /// let spread = Spread::of(vec![3.0, 1.0, 2.5]).expect("three values");
-    /// assert_eq!((spread.median, spread.min, spread.max), (2.5, 1.0, 3.0));
-    /// assert_eq!(Spread::of(vec![]), None);
-    /// ```
-    #[must_use]
-    pub fn of(values: Vec<f64>) -> Option<Self> {
-        let min = values.iter().copied().reduce(f64::min)?;
-        let max = values.iter().copied().reduce(f64::max)?;
-        Some(Self { median: median(values)?, min, max })
     }
 }
 

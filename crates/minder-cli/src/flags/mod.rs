@@ -23,7 +23,6 @@ mod short_help;
 mod run;
 mod resume;
 mod help;
-pub(crate) mod optional_value;
 
 pub(crate) use self::{
     advise::AdviseFlags,

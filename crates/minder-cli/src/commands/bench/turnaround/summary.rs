@@ -85,7 +85,7 @@ impl Summary {
         case: &TurnaroundCase,
         value: impl Fn(&TurnaroundMeasurement) -> f64,
     ) -> Option<Spread> {
-        Spread::of(self.of_case(case).map(|row| value(&row.measurement)).collect())
+        Spread::of(self.of_case(case).map(|row| value(&row.measurement)))
     }
 
     /// Returns the median of the ratio of a value to that of the serial form, formed within each
@@ -97,12 +97,8 @@ impl Summary {
     ) -> Option<Spread> {
         let form = Form { runner: Runner::Serial, degree: 1, order: Order::Longest };
         let serial = TurnaroundCase { form, ..*case };
-        let ratio = |row: &Row| {
-            let base = self.of_case(&serial).find(|base| base.repetition == row.repetition)?;
-            let base = value(&base.measurement);
-            (base > 0.0).then(|| value(&row.measurement) / base)
-        };
-        Spread::of(self.of_case(case).filter_map(ratio).collect())
+        let values = |case| self.of_case(case).map(|row| (row.repetition, value(&row.measurement)));
+        Spread::of_ratios(values(case), values(&serial))
     }
 }
 
