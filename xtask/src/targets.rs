@@ -48,6 +48,8 @@ const PACKAGES: &[&str] = &[
     "minder-tokio",
     "minder-runner",
     "minder-bench",
+    "minder-ui",
+    "minder-lab",
     "minder-cli",
     "minder-c",
     "minder-emacs",

@@ -17,7 +17,7 @@ const PACKAGES: [&str; 3] = ["wine", "wine64", "gcc-mingw-w64-x86-64-win32"];
 /// The packages with code for Windows alone, and the one whose files other processes lock.
 const DIFFERING: [&str; 5] = ["minder-os", "minder", "minder-cells", "minder-bench", "minder-record"];
 /// The other packages.
-const PORTABLE: [&str; 3] = ["minder-template", "minder-runner", "minder-cli"];
+const PORTABLE: [&str; 5] = ["minder-template", "minder-runner", "minder-ui", "minder-lab", "minder-cli"];
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]

@@ -4,8 +4,6 @@
 //! machine; it leaves nothing undecided. A subcommand does the work. The library never prints: this
 //! crate prints messages on stderr and data on stdout.
 
-mod exit;
-mod units;
 mod likeness;
 mod flags;
 mod escapes;
@@ -14,7 +12,6 @@ mod advise;
 mod config;
 mod settings;
 mod export;
-mod measuring;
 mod recorded;
 mod commands;
 mod compat;
@@ -27,6 +24,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use minder::guard::Guardian;
 use minder_runner::config::ResumeMode;
+use minder_ui::exit;
 
 use crate::compat::Translation;
 use crate::config::CompatMode;
@@ -76,6 +74,15 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     {
         return exit_code(print_version());
     }
+    if cfg!(not(feature = "lab"))
+        && let Some(name) = args.get(1).filter(|name| *name == "bench" || *name == "clock")
+    {
+        return exit_code(Err(anyhow!(
+            "`minder {}` is the feature `lab`: this minder was built without it (cargo install minder-cli \
+             --features lab)",
+            name.display()
+        )));
+    }
     let flags = match Flags::try_parse_from(&args) {
         Ok(flags) => flags,
         Err(error) => return report_clap_error(&error, args.get(1..).unwrap_or_default()),
@@ -92,8 +99,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Advise(flags) => ui::with_stdout(|out| commands::advise::run(out, &flags)),
         Verb::Config(flags) => ui::with_stdout(|out| commands::config::run(out, &flags)),
         Verb::Doctor(flags) => ui::with_stdout(|out| commands::doctor::run(out, flags.json)),
-        Verb::Bench(flags) => commands::bench::run(&flags),
-        Verb::Clock(flags) => commands::clock::run(&flags),
+        #[cfg(feature = "lab")]
+        Verb::Bench(flags) => minder_lab::bench(&flags),
+        #[cfg(feature = "lab")]
+        Verb::Clock(flags) => minder_lab::clock(&flags),
         Verb::Help(flags) => ui::with_stdout(|out| commands::help::run(out, &flags)),
         Verb::Man(flags) => ui::with_stdout(|out| commands::man::run(out, &flags)),
         Verb::Completions(flags) => ui::with_stdout(|out| commands::completions::run(out, &flags)),

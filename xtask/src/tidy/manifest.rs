@@ -4,7 +4,7 @@ use super::Finding;
 use std::path::Path;
 
 /// Which of our own packages a package may depend on; one that is not named may depend on any.
-const OURS: [(&str, &[&str]); 14] = [
+const OURS: [(&str, &[&str]); 16] = [
     ("xtask", &[]),
     ("xtask/c-header", &[]),
     ("crates/minder-os", &[]),
@@ -18,9 +18,22 @@ const OURS: [(&str, &[&str]); 14] = [
     ("bindings/emacs", &["minder"]),
     ("crates/minder-runner", &["minder-os", "minder-template", "minder-record", "minder"]),
     ("crates/minder-bench", &["minder-os", "minder-cells", "minder"]),
+    ("crates/minder-ui", &["minder-os", "minder-record", "minder", "minder-runner"]),
+    (
+        "crates/minder-lab",
+        &["minder-os", "minder-record", "minder", "minder-runner", "minder-bench", "minder-ui"],
+    ),
     (
         "crates/minder-cli",
-        &["minder-os", "minder-template", "minder-record", "minder", "minder-runner", "minder-bench"],
+        &[
+            "minder-os",
+            "minder-template",
+            "minder-record",
+            "minder",
+            "minder-runner",
+            "minder-ui",
+            "minder-lab",
+        ],
     ),
 ];
 

@@ -39,7 +39,7 @@ pub(super) fn build() -> Result<()> {
     if let Err(missing) = wine::ready() {
         bail!("{missing}");
     }
-    let build = ["build", "--release", "-p", "minder-cli", "--no-default-features"];
+    let build = ["build", "--release", "-p", "minder-cli", "--no-default-features", "--features", "lab"];
     let mut cargo = wine::Prefix::open()?.cargo(&build);
     // Most of the measured time is Wine's. Without LTO the program links in a tenth of the time.
     run::run(

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::flags::ConfigFlags;
 use crate::settings::{FileKind, Gathered, LookedAt, Setting, Source, gather};
-use crate::ui::table::{Column, Table, escape};
+use minder_ui::table::{Column, Table, escape};
 
 /// Prints the settings as text or as JSON.
 pub(crate) fn run(out: &mut dyn Write, flags: &ConfigFlags) -> Result<()> {

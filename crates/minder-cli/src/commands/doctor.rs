@@ -5,9 +5,9 @@ use std::io::Write;
 use minder::{Availability, Capability};
 use serde_json::json;
 
-use crate::ui::format::fill_lines;
-use crate::ui::symbols::Symbols;
-use crate::ui::table::terminal_width;
+use minder_ui::format::fill_lines;
+use minder_ui::symbols::Symbols;
+use minder_ui::table::terminal_width;
 
 /// The width of the first column, the areas.
 const AREA_WIDTH: usize = 13;

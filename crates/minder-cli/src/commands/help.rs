@@ -8,7 +8,7 @@ use clap::Command;
 use crate::flags::{Flags, Group, HelpFlags, command_groups};
 use crate::likeness::nearest;
 use crate::ui::print_help;
-use crate::ui::symbols::Symbols;
+use minder_ui::symbols::Symbols;
 
 /// The texts of the topics in reading order: a line `name: title`, then an explanation with examples. The
 /// tests run the examples.

@@ -1,7 +1,5 @@
 //! The subcommands: one file or directory each.
 
-pub(crate) mod bench;
-pub(crate) mod clock;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;

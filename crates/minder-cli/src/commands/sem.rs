@@ -21,12 +21,12 @@ use minder::{Command, Descriptors, ExitStatus, Group, Stdio};
 use minder_os::files::{create_private_file, duplicate_high};
 use minder_os::terminal::terminal_name;
 
-use crate::exit;
 use crate::ui::{self, message};
-use crate::units::time;
 use minder_record::store::{create_dirs, state_root};
 use minder_runner::jobs_setting::{EXPECTED_JOBS, JobsSpec, processors};
 use minder_template::Invocation;
+use minder_ui::exit;
+use minder_ui::units::time;
 
 use minder_runner::spawn_command;
 

@@ -9,10 +9,10 @@ use minder::jobs::{HaltPolicy, HaltTrigger, Threshold};
 use minder::{Signal, Termination};
 
 use crate::flags::RunFlags;
-use crate::units::time;
 use minder_runner::conditions::{self, Conditions};
 use minder_runner::config::{Control, JobStdin, Timeout};
 use minder_template::{Options, Template};
+use minder_ui::units::time;
 
 /// The default of `--retry-delay` for `--retries 0`, which retries a job until it succeeds.
 const ENDLESS_RETRY_DELAY: Duration = Duration::from_secs(1);

@@ -39,8 +39,8 @@ use crate::flags::{
     Color, DisplayFlags, ExitStatusFlag, Leak, OutputFlags, OutputTimeFlag, RecordFlags, RunFlags,
     StatusLevel,
 };
-use crate::ui::color::When;
 use crate::ui::{Heartbeat, ProgressOptions};
+use minder_ui::color::When;
 
 /// What people see during a run.
 #[derive(Clone, Copy, Debug)]

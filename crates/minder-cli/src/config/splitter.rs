@@ -9,7 +9,7 @@ use minder_runner::splitter::{BLOCK, BlockSize, Column, Distribution, Header, Sp
 
 use crate::escapes::{EscapeSet, unescape};
 use crate::flags::{PipeFlags, RunFlags};
-use crate::units;
+use minder_ui::units;
 
 /// Returns how the input is split, if jobs read parts of it.
 ///

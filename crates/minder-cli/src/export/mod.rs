@@ -1,4 +1,4 @@
-//! Data for programs: rows as JSON lines or CSV, and tables in SQLite.
+//! Data for programs: the rows of a record, and tables in SQLite.
 
 pub(crate) mod rows;
 #[cfg(feature = "sql")]

@@ -1,47 +1,8 @@
-//! Rows for programs: JSON with one object per line, and CSV (RFC 4180). Both are lossless.
-//!
-//! Bytes that are not UTF-8 are `{"base64": "…"}` in JSON. CSV has only text. So a column that may
-//! contain such bytes has a second column, after all others, that names its format: `args_form` for
-//! `args`. Its values are:
-//!
-//! - empty: no value;
-//! - `text`: unchanged;
-//! - `base64`: bytes that are not UTF-8, in base64;
-//! - `json`: a list of several values, as in JSON.
-//!
-//! SQLite supports bytes, so only lists are converted there. Its tables have the same columns, with
-//! `bytes` instead of `base64`.
-
+//! The tables of a record, for every export: runs, attempts, jobs and tries.
 #![cfg_attr(not(feature = "sql"), allow(dead_code, reason = "some items are only used for SQL"))]
 
-use std::io::{self, Write};
-
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use serde_json::json;
-
 use minder_record::event::{AttemptFinished, AttemptHost, AttemptStarted, JobFinished, OsBytes};
-
-/// One value of a row.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
-    Null,
-    Flag(bool),
-    Integer(i64),
-    Real(f64),
-    Text(String),
-    /// Bytes that are not UTF-8.
-    Bytes(Vec<u8>),
-    List(Vec<OsBytes>),
-}
-
-/// The name and the columns of a table. `forms` are the columns with a second column for the format.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Schema {
-    pub(crate) name: &'static str,
-    pub(crate) columns: &'static [&'static str],
-    pub(crate) forms: &'static [&'static str],
-}
+use minder_ui::rows::{Schema, Value, bytes, integer, real, text};
 
 pub(crate) const RUNS: Schema = Schema {
     name: "runs",
@@ -247,176 +208,11 @@ fn tail(tail: Option<&OsBytes>) -> Value {
     tail.map_or(Value::Null, |tail| bytes(tail.0.clone()))
 }
 
-fn integer(number: u64) -> Value {
-    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
-}
-
-fn real(number: Option<f64>) -> Value {
-    number.map_or(Value::Null, Value::Real)
-}
-
-fn text(text: Option<&str>) -> Value {
-    text.map_or(Value::Null, |text| Value::Text(text.to_owned()))
-}
-
-/// Returns text, or bytes that are not UTF-8.
-pub(crate) fn bytes(bytes: Vec<u8>) -> Value {
-    String::from_utf8(bytes).map_or_else(|error| Value::Bytes(error.into_bytes()), Value::Text)
-}
-
-impl Value {
-    fn json(&self) -> serde_json::Value {
-        let of_bytes = |bytes: &[u8]| match std::str::from_utf8(bytes) {
-            Ok(text) => json!(text),
-            Err(_) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
-        };
-        match self {
-            Self::Null => serde_json::Value::Null,
-            Self::Flag(flag) => json!(flag),
-            Self::Integer(number) => json!(number),
-            Self::Real(number) => json!(number),
-            Self::Text(text) => json!(text),
-            // A blob of a query stays base64 even if it is valid UTF-8.
-            Self::Bytes(bytes) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
-            Self::List(items) => items.iter().map(|item| of_bytes(&item.0)).collect(),
-        }
-    }
-
-    /// Returns the value without a list, and its format. See the module documentation.
-    pub(crate) fn plain(&self) -> (Self, &'static str) {
-        let value = match self {
-            Self::List(items) => match items.as_slice() {
-                [] => Self::Null,
-                [one] => bytes(one.0.clone()),
-                _ => return (Self::Text(self.json().to_string()), "json"),
-            },
-            other => other.clone(),
-        };
-        let form = match value {
-            Self::Null => "",
-            Self::Bytes(_) => "bytes",
-            _ => "text",
-        };
-        (value, form)
-    }
-
-    /// Returns the text for a table, not yet escaped.
-    pub(crate) fn display_bytes(&self) -> Vec<u8> {
-        match self {
-            Self::Null => Vec::new(),
-            Self::Flag(flag) => u8::from(*flag).to_string().into_bytes(),
-            Self::Integer(number) => number.to_string().into_bytes(),
-            Self::Real(number) => number.to_string().into_bytes(),
-            Self::Text(text) => text.clone().into_bytes(),
-            Self::Bytes(bytes) => bytes.clone(),
-            Self::List(items) => items.iter().map(|item| item.0.as_slice()).collect::<Vec<_>>().join(&b' '),
-        }
-    }
-
-    /// Returns a field of CSV. An empty text is quoted, which distinguishes it from null.
-    fn field(&self) -> String {
-        let text = match self {
-            Self::Bytes(bytes) => return BASE64_STANDARD.encode(bytes),
-            Self::Text(text) => text,
-            other => return String::from_utf8_lossy(&other.display_bytes()).into_owned(),
-        };
-        if text.is_empty() || text.contains([',', '"', '\r', '\n']) || text.trim() != text {
-            return format!("\"{}\"", text.replace('"', "\"\""));
-        }
-        text.clone()
-    }
-}
-
-/// A format for programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    Json,
-    Csv,
-}
-
-impl Format {
-    /// Returns the format that `--csv` and `--json` ask for; `None` for tables.
-    pub(crate) fn of_flags(csv: bool, json: bool) -> Option<Self> {
-        match (csv, json) {
-            (true, _) => Some(Self::Csv),
-            (_, true) => Some(Self::Json),
-            _ => None,
-        }
-    }
-}
-
-/// Writes rows.
-pub(crate) struct Rows<'a> {
-    out: &'a mut dyn Write,
-    format: Format,
-    columns: Vec<String>,
-    /// The indices of the columns with a second column for the format.
-    forms: Vec<usize>,
-}
-
-impl std::fmt::Debug for Rows<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Rows").field("format", &self.format).finish_non_exhaustive()
-    }
-}
-
-impl<'a> Rows<'a> {
-    /// Returns a writer for a known table.
-    pub(crate) fn of(out: &'a mut dyn Write, format: Format, schema: &Schema) -> io::Result<Self> {
-        let columns = schema.columns.iter().map(|name| (*name).to_owned()).collect();
-        let forms = schema.columns.iter().enumerate().filter(|(_, name)| schema.forms.contains(name));
-        Self::start(out, format, columns, forms.map(|(index, _)| index).collect())
-    }
-
-    /// Returns a writer for the result of a query.
-    pub(crate) fn new(out: &'a mut dyn Write, format: Format, columns: Vec<String>) -> io::Result<Self> {
-        Self::start(out, format, columns, Vec::new())
-    }
-
-    fn start(
-        out: &'a mut dyn Write,
-        format: Format,
-        columns: Vec<String>,
-        forms: Vec<usize>,
-    ) -> io::Result<Self> {
-        if format == Format::Csv {
-            let names = columns.iter().cloned();
-            let forms = forms.iter().map(|index| format!("{}_form", columns[*index]));
-            let fields: Vec<String> = names.chain(forms).map(|name| Value::Text(name).field()).collect();
-            write!(out, "{}\r\n", fields.join(","))?;
-        }
-        Ok(Self { out, format, columns, forms })
-    }
-
-    /// Writes a row.
-    pub(crate) fn row(&mut self, values: &[Value]) -> io::Result<()> {
-        let line = match self.format {
-            Format::Json => {
-                let member = |(name, value): (&String, &Value)| format!("{}:{}", json!(name), value.json());
-                let members: Vec<String> = self.columns.iter().zip(values).map(member).collect();
-                format!("{{{}}}\n", members.join(","))
-            }
-            Format::Csv => {
-                let plain: Vec<(Value, &str)> = values.iter().map(Value::plain).collect();
-                let forms = self.forms.iter().map(|index| match plain[*index].1 {
-                    "bytes" => "base64".to_owned(),
-                    form => form.to_owned(),
-                });
-                let fields: Vec<String> = plain.iter().map(|(value, _)| value.field()).chain(forms).collect();
-                format!("{}\r\n", fields.join(","))
-            }
-        };
-        self.out.write_all(line.as_bytes())
-    }
-
-    /// Flushes the output.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use minder_ui::rows::{Format, Rows};
+    use serde_json::json;
+
     use super::*;
 
     fn ended(args: &[&[u8]], tail: Option<&[u8]>) -> JobFinished {
@@ -487,11 +283,5 @@ mod tests {
             (&json!([]), &json!(null), &json!(false))
         );
         assert_eq!(lines.len(), 2);
-    }
-
-    #[test]
-    fn numbers_out_of_range_are_null_or_clamped() {
-        assert_eq!(Value::Real(f64::NAN).json(), json!(null));
-        assert_eq!(integer(u64::MAX), Value::Integer(i64::MAX));
     }
 }

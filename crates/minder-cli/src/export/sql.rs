@@ -10,8 +10,10 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 
-use super::rows::{ATTEMPTS, JOBS, RUNS, Schema, TRIES, Value};
-use crate::ui::table::escape;
+use minder_ui::rows::{Schema, Value};
+use minder_ui::table::escape;
+
+use super::rows::{ATTEMPTS, JOBS, RUNS, TRIES};
 
 /// A database in an open transaction.
 #[derive(Debug)]
@@ -58,7 +60,7 @@ impl Database {
             let plain: Vec<(Value, &str)> = values.iter().map(Value::plain).collect();
             let forms = schema.columns.iter().zip(&plain).filter(|(name, _)| schema.forms.contains(name));
             let forms: Vec<Value> = forms.map(|(_, (_, form))| form_of(form)).collect();
-            let all = plain.iter().map(|(value, _)| value).chain(&forms);
+            let all = plain.iter().map(|(value, _)| value).chain(&forms).map(Parameter);
             statement.execute(rusqlite::params_from_iter(all)).map_err(sql_error)?;
         }
         Ok(())
@@ -132,16 +134,19 @@ fn authorize(context: AuthContext<'_>) -> Authorization {
     }
 }
 
-impl ToSql for Value {
+/// A value as a parameter of a statement.
+struct Parameter<'a>(&'a Value);
+
+impl ToSql for Parameter<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(match self {
-            Self::Null => rusqlite::types::Null.into(),
-            Self::Flag(flag) => (*flag).into(),
-            Self::Integer(number) => (*number).into(),
-            Self::Real(number) => (*number).into(),
-            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
-            Self::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
-            Self::List(_) => self.plain().0.display_bytes().into(),
+        Ok(match self.0 {
+            Value::Null => rusqlite::types::Null.into(),
+            Value::Flag(flag) => (*flag).into(),
+            Value::Integer(number) => (*number).into(),
+            Value::Real(number) => (*number).into(),
+            Value::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Value::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+            Value::List(_) => self.0.plain().0.display_bytes().into(),
         })
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::units::{count, fine_time, time};
+use minder_ui::units::{count, fine_time, time};
 
 // See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]

@@ -38,7 +38,7 @@ pub(crate) struct DisplayFlags {
     ///
     /// The line on stderr shows that the run is alive; 0 disables it. TIME is in seconds, or with a unit.
     /// Default: 30 s if the environment variable CI is set, as most CI systems do, else none.
-    #[arg(long, value_name = "TIME", value_parser = crate::units::time)]
+    #[arg(long, value_name = "TIME", value_parser = minder_ui::units::time)]
     pub(crate) heartbeat: Option<Duration>,
 
     /// A line for jobs that end: none, fail, retry, slow, pass, all.
@@ -61,7 +61,7 @@ pub(crate) struct DisplayFlags {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "60",
-        value_parser = crate::units::time
+        value_parser = minder_ui::units::time
     )]
     pub(crate) notify: Option<Duration>,
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
 
-use crate::units::{count, size};
+use minder_ui::units::{count, size};
 
 // See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]

@@ -1,11 +1,6 @@
 //! The flags of the command line. A flag is a field, and its doc comment is its help text.
 
 mod advise;
-mod file_name;
-mod sizes;
-mod turnaround;
-mod bench;
-mod clock;
 mod config;
 mod control;
 mod doctor;
@@ -26,12 +21,7 @@ mod help;
 
 pub(crate) use self::{
     advise::AdviseFlags,
-    bench::{
-        Bench, BenchFlags, CellSweepFlags, ChildLine, ComputeFlags, ExitFlags, MeasureFlags, SpawnFlags,
-        WaitFlags,
-    },
     clap_error::{asks_for_version, clap_error_hint, clap_error_line},
-    clock::{Clock, ClockFlags, ClockOutput, SleepFlags, SweepFlags, WatchFlags},
     config::ConfigFlags,
     control::{ControlFlags, ExitStatusFlag},
     display::{Color, DisplayFlags, StatusLevel},
@@ -46,8 +36,6 @@ pub(crate) use self::{
     resume::{AttemptFlags, ResumeFlags, RetryFlags, resume_error_line},
     run::{Leak, RunFlags},
     short_help::{Group, command_groups},
-    sizes::Sizes,
-    turnaround::TurnaroundFlags,
 };
 
 use std::ffi::OsString;
@@ -116,9 +104,11 @@ pub(crate) enum Verb {
     /// Show what this machine supports, and its limits.
     Doctor(DoctorFlags),
     /// Measure what mechanisms cost, as tables, data or charts.
-    Bench(BenchFlags),
+    #[cfg(feature = "lab")]
+    Bench(minder_lab::BenchFlags),
     /// Show what clocks and sleeps do, and what is unusual.
-    Clock(ClockFlags),
+    #[cfg(feature = "lab")]
+    Clock(minder_lab::ClockFlags),
     /// Explain a command or a topic; without one, list them all.
     Help(HelpFlags),
     /// Print a manual page: minder man run | man -l -

@@ -110,7 +110,7 @@ pub(crate) struct OutputFlags {
     /// Memory for the waiting output of all jobs.
     ///
     /// In bytes, or with k, M, G. Output that does not fit is stored in files.
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = crate::units::buffer)]
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = minder_ui::units::buffer)]
     pub(crate) buffer: usize,
 
     /// Directory for waiting output [default: that of the record]

@@ -27,7 +27,7 @@ pub(crate) struct PipeFlags {
     pub(crate) block: Option<String>,
 
     /// Start a job with an incomplete block after this time.
-    #[arg(long, visible_alias = "bt", value_name = "TIME", value_parser = crate::units::time)]
+    #[arg(long, visible_alias = "bt", value_name = "TIME", value_parser = minder_ui::units::time)]
     pub(crate) block_timeout: Option<std::time::Duration>,
 
     /// Records begin with this text.

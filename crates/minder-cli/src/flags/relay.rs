@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::units::{buffer, time};
+use minder_ui::units::{buffer, time};
 
 // See `crate::commands::relay`.
 #[derive(Debug, Args)]

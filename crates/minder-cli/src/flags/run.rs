@@ -111,7 +111,7 @@ pub(crate) struct RunFlags {
     /// stop`. A job whose inner command was killed may exit with 0; it runs again with `minder resume`.
     /// Default: 300 ms if SLURM_JOB_ID, PBS_JOBID or LSB_JOBID is set, or INVOCATION_ID without a terminal;
     /// otherwise 0.
-    #[arg(long, value_name = "TIME", value_parser = crate::units::time, help_heading = "Other")]
+    #[arg(long, value_name = "TIME", value_parser = minder_ui::units::time, help_heading = "Other")]
     pub(crate) hold_results: Option<Duration>,
 
     /// The wait mechanism; `minder doctor` lists them.
@@ -186,5 +186,5 @@ kill them at once, and minder exits with status 0xC000013A.";
 
 /// Returns the end of the long help: guarantees and their limits, exit statuses.
 fn after_help() -> String {
-    format!("{AFTER}\n\n{}", crate::exit::HELP)
+    format!("{AFTER}\n\n{}", minder_ui::exit::HELP)
 }

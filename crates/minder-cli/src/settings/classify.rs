@@ -4,7 +4,7 @@
 //! what runs, what the jobs get, or where something is written. Each flag is in exactly one table.
 
 use super::setting::Value;
-use crate::ui::table::escape;
+use minder_ui::table::escape;
 
 /// Flags that may not be set for the same reason.
 pub(crate) struct Group {

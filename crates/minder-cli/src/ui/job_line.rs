@@ -6,8 +6,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::progress::rough;
 use super::summary::cause_text;
-use crate::ui::color::Palette;
-use crate::ui::symbols::Symbols;
+use minder_ui::color::Palette;
+use minder_ui::symbols::Symbols;
 
 /// The fewest columns for the command of a job.
 const NAME_MIN: usize = 10;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use minder::{Command, Stdio};
 
-use crate::ui::color::can_draw;
-use crate::ui::message::write_stderr;
+use minder_ui::color::can_draw;
+use minder_ui::write_stderr;
 
 /// How long the program that shows the notification may take.
 const PROGRAM_TIMEOUT: Duration = Duration::from_secs(2);

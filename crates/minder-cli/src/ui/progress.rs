@@ -32,10 +32,10 @@ use self::line::{Eta, LineLayout};
 use self::options::LINE_INTERVAL;
 use self::sink::{Sink, Stderr};
 use self::trace::{OutputTrace, RESET};
-use crate::ui::color::Palette;
-use crate::ui::format::local_zone;
-use crate::ui::message::message_line;
-use crate::ui::symbols::Symbols;
+use minder_ui::color::Palette;
+use minder_ui::format::local_zone;
+use minder_ui::message_line;
+use minder_ui::symbols::Symbols;
 
 /// The age of the run from which on the status line is shown.
 const STATUS_DELAY: Duration = Duration::from_secs(2);

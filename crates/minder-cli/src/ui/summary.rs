@@ -8,8 +8,8 @@ use minder_runner::report::{FailureReason, HaltSummary, JobFailure, NAMED_MAX};
 use minder_runner::{RunEnd, RunReport};
 
 use super::progress::rough;
-use crate::ui::color::Palette;
 use minder_runner::text::{count, escape, time};
+use minder_ui::color::Palette;
 use unicode_width::UnicodeWidthStr;
 
 /// What stands between two parts of the first line.

@@ -5,32 +5,35 @@ use std::fs;
 use std::path::Path;
 
 /// The crates whose texts a person can read.
-const CRATES: &[&str] = &["minder-cli", "minder-runner", "minder-record", "minder-template"];
+const CRATES: &[&str] =
+    &["minder-cli", "minder-lab", "minder-ui", "minder-runner", "minder-record", "minder-template"];
 
 /// Files without messages: tables, bars and help, which have their own tests. `cli::xargs_compat`
 /// compares the messages of xargs with those of findutils, and `cli::config` has those of settings.
 const VIEWS: &[&str] = &[
-    "minder-cli/exit.rs",
+    "minder-ui/exit.rs",
     "minder-cli/flags/",
+    "minder-lab/flags/",
     "minder-cli/ui/summary.rs",
     "minder-cli/ui/progress",
     "minder-cli/export/rows.rs",
+    "minder-ui/rows.rs",
     "minder-cli/commands/log/junit.rs",
-    "minder-cli/ui/chart.rs",
-    "minder-cli/ui/table.rs",
-    "minder-cli/ui/format.rs",
+    "minder-lab/chart.rs",
+    "minder-ui/table.rs",
+    "minder-ui/format.rs",
     "minder-cli/compat/parallel/info.rs",
     "minder-cli/compat/xargs/",
     "minder-cli/commands/xargs/",
     "minder-cli/commands/config.rs",
     "minder-cli/settings/",
     "minder-runner/results/table.rs",
-    "minder-cli/commands/bench/results.rs",
-    "minder-cli/commands/bench/turnaround/charts.rs",
-    "minder-cli/commands/bench/turnaround/summary.rs",
-    "minder-cli/commands/bench/turnaround/tables.rs",
-    "minder-cli/commands/bench/turnaround/workbook.rs",
-    "minder-cli/commands/clock/unusual.rs",
+    "minder-lab/bench/results.rs",
+    "minder-lab/bench/turnaround/charts.rs",
+    "minder-lab/bench/turnaround/summary.rs",
+    "minder-lab/bench/turnaround/tables.rs",
+    "minder-lab/bench/turnaround/workbook.rs",
+    "minder-lab/clock/unusual.rs",
     "minder-cli/commands/doctor.rs",
     "minder-cli/commands/advise/text.rs",
     "minder-cli/commands/log/job.rs",

@@ -7,10 +7,10 @@ use anyhow::Result;
 
 use super::command_line::CommandLine;
 use crate::advise::{Advice, Doubt, Limit, Order, Prediction};
-use crate::ui::format::fill_text;
-use crate::ui::symbols::Symbols;
-use crate::ui::table::{Column, Table, terminal_width};
 use crate::ui::{count, format_bytes, time};
+use minder_ui::format::fill_text;
+use minder_ui::symbols::Symbols;
+use minder_ui::table::{Column, Table, terminal_width};
 
 /// Prints the advice. `command` is the command line to type.
 pub(super) fn print(out: &mut dyn Write, advice: &Advice, command: &CommandLine) -> Result<()> {

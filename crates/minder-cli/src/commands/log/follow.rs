@@ -10,11 +10,11 @@ use minder::poll::{Events, Poller};
 
 use super::jobs::Printer;
 use super::select::{damage_text, run_id};
-use crate::export::rows::Format;
 use crate::ui::message;
 use minder_record::event::{JobFinished, JournalEvent};
 use minder_record::reader::tail_from;
 use minder_record::store::{attempt_name, attempts, is_alive};
+use minder_ui::rows::Format;
 
 /// The interval between two reads of the journals.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);

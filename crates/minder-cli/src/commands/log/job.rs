@@ -13,13 +13,14 @@ use super::jobs::{exit_text, last_lines};
 use super::runs::seconds;
 use super::select::{read_run, run_id};
 use crate::config::recorded_template;
-use crate::export::rows::{self, Format, JOBS, Rows, Value};
+use crate::export::rows::{JOBS, job as job_row};
 use crate::flags::RunFlags;
 use crate::recorded::{self, command_text};
-use crate::ui::format::{exact_date, fill_lines, local_zone};
-use crate::ui::symbols::Symbols;
-use crate::ui::table::{escape, terminal_width};
 use crate::ui::{format_bytes, time};
+use minder_ui::format::{exact_date, fill_lines, local_zone};
+use minder_ui::rows::{Format, Rows, Value, bytes};
+use minder_ui::symbols::Symbols;
+use minder_ui::table::{escape, terminal_width};
 
 /// The maximum number of lines shown of each output. The record has at most
 /// [`TAIL_MAX`](minder_record::event::TAIL_MAX) bytes.
@@ -161,11 +162,11 @@ impl RecordedJob<'_> {
         let request = self.request.as_ref();
         let mut columns: Vec<String> = JOBS.columns.iter().map(|name| (*name).to_owned()).collect();
         columns.extend(["command", "cwd", "environment", "output"].map(str::to_owned));
-        let mut values = rows::job(id, job);
+        let mut values = job_row(id, job);
         let files = places(dir, waiting).iter().map(|path| OsBytes::from(path.as_os_str())).collect();
         values.extend([
             request.and_then(|request| request.command(job)).map_or(Value::Null, Value::Text),
-            request.map_or(Value::Null, |request| rows::bytes(request.manifest.cwd.0.clone())),
+            request.map_or(Value::Null, |request| bytes(request.manifest.cwd.0.clone())),
             Value::List(request.map(Request::environment).unwrap_or_default()),
             Value::List(files),
         ]);

@@ -7,10 +7,11 @@ use anyhow::Result;
 
 use super::runs::seconds;
 use super::select::{read_run, run_id};
-use crate::export::rows::{Format, JOBS, Rows, job as job_row};
-use crate::ui::table::{Column, Table};
+use crate::export::rows::{JOBS, job as job_row};
 use crate::ui::{format_bytes, message, signal_name, time};
 use minder_record::event::{JobFinished, OsBytes, TAIL_MAX};
+use minder_ui::rows::{Format, Rows};
+use minder_ui::table::{Column, Table};
 
 /// The maximum number of lines shown of each output of a failed job. JSON and CSV contain the whole
 /// recorded tail.
@@ -171,7 +172,7 @@ pub(super) fn last_lines(tail: &OsBytes, lines_max: usize) -> Vec<String> {
     }
     let lines = text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     // Escaped here, since the lines may not be UTF-8.
-    let lines: Vec<String> = lines.map(crate::ui::table::escape).collect();
+    let lines: Vec<String> = lines.map(minder_ui::table::escape).collect();
     lines[lines.len().saturating_sub(lines_max)..].to_vec()
 }
 

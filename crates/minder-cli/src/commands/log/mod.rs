@@ -18,9 +18,9 @@ use anyhow::{Result, bail};
 
 use self::select::selected_runs;
 pub(in crate::commands) use self::select::{LAST, damage_text, find, last_here, run_id};
-use crate::export::rows::Format;
 use crate::flags::LogFlags;
 use minder_record::store;
+use minder_ui::rows::Format;
 
 /// The number of runs in a table.
 const LISTED_MAX: usize = 20;

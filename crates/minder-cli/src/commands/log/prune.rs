@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::Result;
 use jiff::Timestamp;
 
-use crate::ui::format::{local_zone, relative_date};
 use crate::ui::{count, format_bytes, message};
 use minder_record::retention::{PruneReason, RetentionPolicy, prune};
+use minder_ui::format::{local_zone, relative_date};
 
 /// Removes the runs beyond the limits. With `dry_run`, only lists them.
 pub(super) fn run(out: &mut dyn Write, root: &Path, dry_run: bool) -> Result<()> {

@@ -12,17 +12,18 @@ use anyhow::Result;
 use jiff::Timestamp;
 
 use super::select::damage_text;
-use crate::export::rows::{Format, RUNS, Rows, RunFacts};
+use crate::export::rows::{RUNS, RunFacts};
 use crate::recorded::{command_text, resume_command};
-use crate::ui::format::{local_zone, relative_date};
-use crate::ui::symbols::Symbols;
-use crate::ui::table::{Column, Table};
 use crate::ui::{message, os_error_text, time};
 use minder_record::event::{AttemptFinished, FAILED, JournalEvent, OsBytes};
 use minder_record::manifest::InputSource;
 use minder_record::reader::{self, Corruption, read_journal};
 use minder_record::run_state::JobSet;
 use minder_record::store::{self, RunEntry, attempt_name};
+use minder_ui::format::{local_zone, relative_date};
+use minder_ui::rows::{Format, Rows};
+use minder_ui::symbols::Symbols;
+use minder_ui::table::{Column, Table};
 
 /// The minimum number of digits of an abbreviated id.
 const DIGITS_MIN: usize = 4;

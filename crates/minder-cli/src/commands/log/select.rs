@@ -88,7 +88,7 @@ pub(in crate::commands) fn damage_text(
 }
 
 pub(super) fn one_line(text: &str) -> String {
-    crate::ui::table::escape(text.as_bytes())
+    minder_ui::table::escape(text.as_bytes())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::export::rows::Format;
+use minder_ui::rows::Format;
 
 /// Answers a query from the records of these runs.
 #[cfg(feature = "sql")]
@@ -43,11 +43,12 @@ mod with_sqlite {
     use super::super::runs;
     use super::super::select::{read_run, run_id};
     use super::*;
-    use crate::export::rows::{ATTEMPTS, JOBS, RUNS, Rows, TRIES, Value, attempt, job, tried};
+    use crate::export::rows::{ATTEMPTS, JOBS, RUNS, TRIES, attempt, job, tried};
     use crate::export::sql::Database;
-    use crate::ui::table::{Column, Table};
     use crate::ui::{format_error, message};
     use minder_record::store::RunEntry;
+    use minder_ui::rows::{Rows, Value};
+    use minder_ui::table::{Column, Table};
 
     /// Writes the rows of an answer.
     enum RowSink<'a> {

@@ -11,14 +11,14 @@ use minder_runner::{Notice, Observer, RunEnd, RunReport, Snapshot};
 
 use crate::config::Display;
 use crate::flags::StatusLevel;
-use crate::ui::color::{Palette, can_draw};
-use crate::ui::symbols::Symbols;
-use crate::ui::table::escape;
 use crate::ui::write_stderr;
 use crate::ui::{
     JobLines, Progress, SlowJobs, Summary, command_message, failure_text, message, notify, styled_message,
     try_to,
 };
+use minder_ui::color::{Palette, can_draw};
+use minder_ui::symbols::Symbols;
+use minder_ui::table::escape;
 
 /// The interval between two checks for slow jobs.
 const SLOW_CHECK_INTERVAL: Duration = Duration::from_secs(5);

@@ -10,8 +10,10 @@ use anyhow::{Context, Result};
 use super::args::ParallelArgs;
 use super::options::OptionKey;
 use super::profile;
-use crate::ui::symbols::Symbols;
-use crate::{exit, ui, units};
+use minder_ui::symbols::Symbols;
+use minder_ui::{exit, units};
+
+use crate::ui;
 
 /// The version of GNU parallel whose manual minder follows.
 const PARALLEL_VERSION: u64 = 20_221_122;

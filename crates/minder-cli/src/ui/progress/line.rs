@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::ui::color::Palette;
-use crate::ui::symbols::Symbols;
-use crate::ui::table::escape;
 use minder_runner::{RunningSnapshot, Snapshot};
+use minder_ui::color::Palette;
+use minder_ui::symbols::Symbols;
+use minder_ui::table::escape;
 
 /// The bounds of the width of the bar, in columns.
 const BAR_MIN: usize = 10;

@@ -5,9 +5,9 @@ use std::io::{IsTerminal, stderr};
 
 use minder_os::terminal::is_in_foreground;
 
-use crate::ui::color::can_draw;
-use crate::ui::message::stderr_is_writable;
-use crate::ui::message::write_stderr;
+use minder_ui::color::can_draw;
+use minder_ui::stderr_is_writable;
+use minder_ui::write_stderr;
 
 /// The assumed size of a terminal that does not report its size.
 const SIZE: (usize, usize) = (80, 24);

@@ -1,0 +1,15 @@
+//! The flags of both commands. A flag is a field, and its doc comment is its help text.
+
+mod file_name;
+mod sizes;
+mod turnaround;
+mod bench;
+mod clock;
+
+pub use self::{bench::BenchFlags, clock::ClockFlags};
+pub(crate) use self::{
+    bench::{Bench, CellSweepFlags, ChildLine, ComputeFlags, ExitFlags, MeasureFlags, SpawnFlags, WaitFlags},
+    clock::{Clock, ClockOutput, SleepFlags, SweepFlags, WatchFlags},
+    sizes::Sizes,
+    turnaround::TurnaroundFlags,
+};

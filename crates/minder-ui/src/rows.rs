@@ -1,0 +1,234 @@
+//! Rows for programs: JSON with one object per line, and CSV (RFC 4180). Both are lossless.
+//!
+//! Bytes that are not UTF-8 are `{"base64": "…"}` in JSON. CSV has only text. So a column that may
+//! contain such bytes has a second column, after all others, that names its format: `args_form` for
+//! `args`. Its values are:
+//!
+//! - empty: no value;
+//! - `text`: unchanged;
+//! - `base64`: bytes that are not UTF-8, in base64;
+//! - `json`: a list of several values, as in JSON.
+//!
+//! SQLite supports bytes, so only lists are converted there. Its tables have the same columns, with
+//! `bytes` instead of `base64`.
+
+use std::io::{self, Write};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use minder_record::event::OsBytes;
+use serde_json::json;
+
+/// One value of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// No value.
+    Null,
+    /// 0 or 1; in JSON `false` or `true`.
+    Flag(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A number.
+    Real(f64),
+    /// Text.
+    Text(String),
+    /// Bytes that are not UTF-8.
+    Bytes(Vec<u8>),
+    /// Several values, each text or bytes.
+    List(Vec<OsBytes>),
+}
+
+/// The name and the columns of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Schema {
+    /// Of the table, for SQL.
+    pub name: &'static str,
+    /// The names of the columns, in order.
+    pub columns: &'static [&'static str],
+    /// The columns with a second column.
+    pub forms: &'static [&'static str],
+}
+
+/// Returns a number, or the largest that a row can have.
+pub fn integer(number: u64) -> Value {
+    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// Returns a number, if there is one.
+pub fn real(number: Option<f64>) -> Value {
+    number.map_or(Value::Null, Value::Real)
+}
+
+/// Returns a text, if there is one.
+pub fn text(text: Option<&str>) -> Value {
+    text.map_or(Value::Null, |text| Value::Text(text.to_owned()))
+}
+
+/// Returns text, or bytes that are not UTF-8.
+pub fn bytes(bytes: Vec<u8>) -> Value {
+    String::from_utf8(bytes).map_or_else(|error| Value::Bytes(error.into_bytes()), Value::Text)
+}
+
+impl Value {
+    fn json(&self) -> serde_json::Value {
+        let of_bytes = |bytes: &[u8]| match std::str::from_utf8(bytes) {
+            Ok(text) => json!(text),
+            Err(_) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
+        };
+        match self {
+            Self::Null => serde_json::Value::Null,
+            Self::Flag(flag) => json!(flag),
+            Self::Integer(number) => json!(number),
+            Self::Real(number) => json!(number),
+            Self::Text(text) => json!(text),
+            // A blob of a query stays base64 even if it is valid UTF-8.
+            Self::Bytes(bytes) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
+            Self::List(items) => items.iter().map(|item| of_bytes(&item.0)).collect(),
+        }
+    }
+
+    /// Returns the value without a list, and its format. See the module documentation.
+    pub fn plain(&self) -> (Self, &'static str) {
+        let value = match self {
+            Self::List(items) => match items.as_slice() {
+                [] => Self::Null,
+                [one] => bytes(one.0.clone()),
+                _ => return (Self::Text(self.json().to_string()), "json"),
+            },
+            other => other.clone(),
+        };
+        let form = match value {
+            Self::Null => "",
+            Self::Bytes(_) => "bytes",
+            _ => "text",
+        };
+        (value, form)
+    }
+
+    /// Returns the text for a table, not yet escaped.
+    pub fn display_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Null => Vec::new(),
+            Self::Flag(flag) => u8::from(*flag).to_string().into_bytes(),
+            Self::Integer(number) => number.to_string().into_bytes(),
+            Self::Real(number) => number.to_string().into_bytes(),
+            Self::Text(text) => text.clone().into_bytes(),
+            Self::Bytes(bytes) => bytes.clone(),
+            Self::List(items) => items.iter().map(|item| item.0.as_slice()).collect::<Vec<_>>().join(&b' '),
+        }
+    }
+
+    /// Returns a field of CSV. An empty text is quoted, which distinguishes it from null.
+    fn field(&self) -> String {
+        let text = match self {
+            Self::Bytes(bytes) => return BASE64_STANDARD.encode(bytes),
+            Self::Text(text) => text,
+            other => return String::from_utf8_lossy(&other.display_bytes()).into_owned(),
+        };
+        if text.is_empty() || text.contains([',', '"', '\r', '\n']) || text.trim() != text {
+            return format!("\"{}\"", text.replace('"', "\"\""));
+        }
+        text.clone()
+    }
+}
+
+/// A format for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One object in each line.
+    Json,
+    /// RFC 4180, with a line of names.
+    Csv,
+}
+
+impl Format {
+    /// Returns the format that `--csv` and `--json` ask for; `None` for tables.
+    pub fn of_flags(csv: bool, json: bool) -> Option<Self> {
+        match (csv, json) {
+            (true, _) => Some(Self::Csv),
+            (_, true) => Some(Self::Json),
+            _ => None,
+        }
+    }
+}
+
+/// Writes rows.
+pub struct Rows<'a> {
+    out: &'a mut dyn Write,
+    format: Format,
+    columns: Vec<String>,
+    /// The indices of the columns with a second column for the format.
+    forms: Vec<usize>,
+}
+
+impl std::fmt::Debug for Rows<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rows").field("format", &self.format).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Rows<'a> {
+    /// Returns a writer for a known table.
+    pub fn of(out: &'a mut dyn Write, format: Format, schema: &Schema) -> io::Result<Self> {
+        let columns = schema.columns.iter().map(|name| (*name).to_owned()).collect();
+        let forms = schema.columns.iter().enumerate().filter(|(_, name)| schema.forms.contains(name));
+        Self::start(out, format, columns, forms.map(|(index, _)| index).collect())
+    }
+
+    /// Returns a writer for the result of a query.
+    pub fn new(out: &'a mut dyn Write, format: Format, columns: Vec<String>) -> io::Result<Self> {
+        Self::start(out, format, columns, Vec::new())
+    }
+
+    fn start(
+        out: &'a mut dyn Write,
+        format: Format,
+        columns: Vec<String>,
+        forms: Vec<usize>,
+    ) -> io::Result<Self> {
+        if format == Format::Csv {
+            let names = columns.iter().cloned();
+            let forms = forms.iter().map(|index| format!("{}_form", columns[*index]));
+            let fields: Vec<String> = names.chain(forms).map(|name| Value::Text(name).field()).collect();
+            write!(out, "{}\r\n", fields.join(","))?;
+        }
+        Ok(Self { out, format, columns, forms })
+    }
+
+    /// Writes a row.
+    pub fn row(&mut self, values: &[Value]) -> io::Result<()> {
+        let line = match self.format {
+            Format::Json => {
+                let member = |(name, value): (&String, &Value)| format!("{}:{}", json!(name), value.json());
+                let members: Vec<String> = self.columns.iter().zip(values).map(member).collect();
+                format!("{{{}}}\n", members.join(","))
+            }
+            Format::Csv => {
+                let plain: Vec<(Value, &str)> = values.iter().map(Value::plain).collect();
+                let forms = self.forms.iter().map(|index| match plain[*index].1 {
+                    "bytes" => "base64".to_owned(),
+                    form => form.to_owned(),
+                });
+                let fields: Vec<String> = plain.iter().map(|(value, _)| value.field()).chain(forms).collect();
+                format!("{}\r\n", fields.join(","))
+            }
+        };
+        self.out.write_all(line.as_bytes())
+    }
+
+    /// Flushes the output.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_out_of_range_are_null_or_clamped() {
+        assert_eq!(Value::Real(f64::NAN).json(), json!(null));
+        assert_eq!(integer(u64::MAX), Value::Integer(i64::MAX));
+    }
+}
