@@ -13,6 +13,7 @@ mod text;
 mod prose;
 mod idioms;
 mod wine;
+mod subjects;
 
 use crate::tree;
 use anyhow::{Context, Result, bail};
@@ -108,6 +109,7 @@ fn all() -> Result<Vec<Finding>> {
     found.extend(prose::check(&tree)?);
     found.extend(map::check(&tree));
     found.extend(wine::check(&tree));
+    found.extend(subjects::check());
     found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     Ok(found)
 }

@@ -1,4 +1,5 @@
-//! Arguments of the caller: pointers become references here, and nowhere else.
+//! Arguments of the caller: pointers become references here. The exceptions are a buffer in `child.rs`, the
+//! steps in `termination.rs` and a key in `cells.rs`.
 //!
 //! Each conversion checks what can be checked, and rests on what the head of the header states for the
 //! rest: a handle is alive, a string ends with NUL, a range is readable, a result has room.
