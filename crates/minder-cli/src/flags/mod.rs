@@ -14,6 +14,7 @@ mod typed_name;
 mod unknown;
 mod clap_error;
 mod display;
+mod properties;
 mod short_help;
 mod run;
 mod resume;
@@ -32,6 +33,7 @@ pub(crate) use self::{
     log::LogFlags,
     output::{OutputFlags, OutputTimeFlag, RecordFlags},
     pipe::PipeFlags,
+    properties::{Flag, FlagSource, UNRECORDED},
     relay::RelayFlags,
     resume::{AttemptFlags, ResumeFlags, RetryFlags, resume_error_line},
     run::{Leak, RunFlags},

@@ -6,34 +6,14 @@ use std::fmt::Write as _;
 use clap::builder::{StyledStr, Styles};
 use clap::{Arg, Command};
 
-/// The flags that `minder run -h` shows, by their names in [`RunFlags`](super::RunFlags). `--help` shows
-/// all.
-const DAILY: [&str; 17] = [
-    "jobs",
-    "dry_run",
-    "arg_file",
-    "null",
-    "split_words",
-    "colsep",
-    "header",
-    "max_args",
-    "keep_order",
-    "line_buffer",
-    "tag",
-    "bar",
-    "quiet",
-    "verbose",
-    "timeout",
-    "retries",
-    "halt",
-];
+use super::properties::Flag;
 
 /// The commands that have the flags of `run`.
 const WITH_RUN_FLAGS: [&str; 3] = ["run", "resume", "retry"];
 
-/// Hides a flag from the short help unless it is in [`DAILY`].
+/// Hides a flag from the short help unless it is a daily one.
 fn hide_rare_flag(flag: Arg) -> Arg {
-    let is_daily = DAILY.contains(&flag.get_id().as_str());
+    let is_daily = Flag::of(&flag).is_some_and(|flag| flag.is_daily);
     flag.hide_short_help(!is_daily)
 }
 
@@ -200,6 +180,7 @@ mod tests {
 
     use super::*;
     use crate::flags::Flags;
+    use crate::flags::properties::FLAGS;
 
     /// Returns a subcommand of the complete interface, whose help is as wide as on a terminal of this
     /// width.
@@ -226,16 +207,11 @@ mod tests {
     }
 
     #[test]
-    fn daily_flags_exist_and_are_shown() {
-        let minder = Flags::interface();
-        let run = minder.find_subcommand("run").expect("find run");
-        for name in DAILY {
-            assert!(run.get_arguments().any(|flag| flag.get_id() == name), "{name} is not a flag of run");
-        }
+    fn daily_flags_are_shown() {
         let help = rendered("run", 80, false);
         let shown =
             help.lines().filter(|line| line.starts_with("  -") || line.starts_with("      --")).count();
-        assert_eq!(shown, DAILY.len(), "{help}");
+        assert_eq!(shown, FLAGS.iter().filter(|flag| flag.is_daily).count(), "{help}");
     }
 
     #[test]

@@ -23,17 +23,13 @@ use super::hints;
 use super::request::ResumeRequest;
 use crate::commands::log::run_id;
 use crate::config::{self, CompatMode, Display, Parsed};
-use crate::flags::{Flags, RunFlags, clap_error_line};
+use crate::flags::{Flags, RunFlags, UNRECORDED, clap_error_line};
 use crate::recorded;
 use crate::settings::status_words;
 use crate::ui::message;
 
 /// The maximum size of a file of `--template`, which is held in memory.
 const TEMPLATE_MAX: u64 = 64 << 20;
-
-/// Flags that apply to one attempt only, and are not recorded.
-const ATTEMPT_FLAGS: [&str; 6] =
-    ["--resume", "--resume-failed", "--retry-failed", "--skip-lost", "--dry-run", "--no-config"];
 
 /// A run that is ready to start.
 #[derive(Debug)]
@@ -289,17 +285,18 @@ fn stdin_of(manifest: &Manifest, run: &Path, mode: ResumeMode) -> Result<Option<
     }
 }
 
-/// Returns the arguments between `run` and the command, without [`ATTEMPT_FLAGS`]. `after_flags` is
-/// the number of arguments from the command on.
+/// Returns the arguments between `run` and the command, without the flags that are not recorded.
+/// `after_flags` is the number of arguments from the command on.
 fn typed_flags(args: &[OsString], after_flags: usize) -> Vec<OsString> {
     let end = args.len().saturating_sub(after_flags);
     let flags = args.get(2..end).unwrap_or_default();
     let flags = flags.strip_suffix(&[OsString::from("--")]).unwrap_or(flags);
-    let lasting = |flag: &&OsString| {
-        let name = flag.as_encoded_bytes().split(|byte| *byte == b'=').next();
-        !ATTEMPT_FLAGS.iter().any(|other| name == Some(other.as_bytes()))
+    let is_recorded = |word: &&OsString| {
+        let Some(flag) = word.as_encoded_bytes().strip_prefix(b"--") else { return true };
+        let name = flag.split(|byte| *byte == b'=').next();
+        !UNRECORDED.iter().any(|other| name == Some(other.as_bytes()))
     };
-    flags.iter().filter(lasting).cloned().collect()
+    flags.iter().filter(is_recorded).cloned().collect()
 }
 
 /// Refuses a command that is the id of a run, which continues that run only without a joblog.
