@@ -4,7 +4,7 @@
 //! other. The exception is the output sequencer: under its lock, the observer may lock the progress
 //! display.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
@@ -79,6 +79,11 @@ pub(crate) struct RunStatus {
     pub(crate) has_named_terminal: AtomicBool,
     /// Set when Ctrl-C has ended a job that has the terminal.
     is_job_interrupted: AtomicBool,
+    /// How many running jobs have exited, and wait until their output is read. Counted while the run shuts
+    /// down.
+    unread: AtomicUsize,
+    /// Whether the kernel moves the output of a job to standard output.
+    has_forwarded: AtomicBool,
 }
 
 impl RunStatus {
@@ -114,6 +119,27 @@ impl RunStatus {
     /// Returns whether Ctrl-C has ended a job that has the terminal, and the run with it.
     pub(crate) fn is_job_interrupted(&self) -> bool {
         self.is_job_interrupted.load(Ordering::SeqCst)
+    }
+
+    /// Changes how many jobs of a worker thread have exited and are not read yet.
+    pub(crate) fn set_unread(&self, before: usize, now: usize) {
+        self.unread.fetch_sub(before, Ordering::SeqCst);
+        self.unread.fetch_add(now, Ordering::SeqCst);
+    }
+
+    /// Returns how many running jobs have exited, while the run shuts down.
+    pub(crate) fn unread(&self) -> usize {
+        self.unread.load(Ordering::SeqCst)
+    }
+
+    /// Notes that the kernel moves the output of a job to standard output.
+    pub(crate) fn note_forwarding(&self) {
+        self.has_forwarded.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns whether it did, for any job.
+    pub(crate) fn has_forwarded(&self) -> bool {
+        self.has_forwarded.load(Ordering::SeqCst)
     }
 
     pub(crate) fn is_shutting_down(&self) -> bool {

@@ -1,8 +1,9 @@
 //! The main thread while jobs run: it handles signals, offers snapshots, and waits for the worker
 //! threads.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use minder::Signal;
@@ -14,13 +15,18 @@ use crate::context::RunContext;
 use crate::exit_status;
 use crate::notice::Notice;
 use crate::observer::{RunningSnapshot, Snapshot};
-use crate::report::{RunEnd, RunReport};
+use crate::outcome;
+use crate::report::{RunEnd, RunReport, RunStats};
 
-/// How often the main thread checks for signals if the poller cannot wait for them.
-const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long a run that was asked to end waits for a reader that takes nothing of the output of finished
-/// jobs. What it does not take is shown when the run is resumed.
+/// How often the main thread checks for signals if the poller cannot wait for them, and for jobs that have
+/// exited once the run was asked to end.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a run that was asked to end waits for a reader that takes nothing, once no process of a job is
+/// left. What it does not take is shown when the run is resumed.
 const READER_TIMEOUT: Duration = Duration::from_secs(7);
+/// How long the worker threads may take once no output waits for a reader any more, and how long the
+/// record of a run may take that does not wait for its worker threads.
+const LAST_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the worker threads may take once all jobs should be dead: longer than a child set waits
 /// for a child that cannot be killed.
 const WORKER_EXIT_TIMEOUT: Duration = Duration::from_secs(7);
@@ -84,20 +90,21 @@ impl MainLoop {
         let mut events = Events::new();
         let mut shutdown = ShutdownState::default();
         while self.workers.load(Ordering::SeqCst) > 0 {
-            let poll_interval = (!is_registered).then_some(SIGNAL_POLL_INTERVAL);
+            let polls = !is_registered || shutdown.signal.is_some();
+            let poll_interval = polls.then_some(POLL_INTERVAL);
             let next_snapshot = context.observer.next_snapshot(started_at.elapsed());
             let wait = [poll_interval, next_snapshot].into_iter().flatten().min();
             let next = wait.and_then(|wait| Instant::now().checked_add(wait));
-            let deadline = [next, self.exit_deadline(context, &shutdown)].into_iter().flatten().min();
+            let deadline = [next, self.exit_deadline(context, &mut shutdown)].into_iter().flatten().min();
             if let Err(error) = self.poller.wait_deadline(&mut events, deadline) {
                 context.fail(error.to_string());
                 break;
             }
             while let Some(signal) = guard.next_signal() {
-                handle_signal(signal, guard, context, &mut shutdown);
+                handle_signal(signal, guard, context, &mut shutdown, started_at);
             }
-            if self.exit_deadline(context, &shutdown).is_some_and(|at| Instant::now() >= at) {
-                force_exit(context, &shutdown);
+            if self.exit_deadline(context, &mut shutdown).is_some_and(|at| Instant::now() >= at) {
+                stop_waiting(context, &mut shutdown, started_at);
             }
             let elapsed = started_at.elapsed();
             context.observer.snapshot(elapsed, &|names_max| snapshot(context, elapsed, names_max));
@@ -107,24 +114,27 @@ impl MainLoop {
 
     /// Returns when the main thread stops waiting for the worker threads. After a single Ctrl-C it
     /// waits until all finished output is written, as long as the reader takes something.
-    fn exit_deadline(&self, context: &RunContext<'_>, shutdown: &ShutdownState) -> Option<Instant> {
+    fn exit_deadline(&self, context: &RunContext<'_>, shutdown: &mut ShutdownState) -> Option<Instant> {
         let deadline = shutdown.deadline?;
-        if shutdown.killed || !self.waits_for_reader(context) {
+        let has_abandoned = context.sequencer.stdio.is_abandoned();
+        if shutdown.killed || has_abandoned || !self.waits_for_reader(context) {
+            shutdown.drained_since = None;
             return Some(deadline);
         }
         let now = Instant::now();
         let written_at = now.checked_sub(context.sequencer.stdio.silence()).unwrap_or(now);
-        Some(shutdown.signaled_at.map_or(written_at, |at| at.max(written_at)) + READER_TIMEOUT)
+        Some(written_at.max(*shutdown.drained_since.get_or_insert(now)) + READER_TIMEOUT)
     }
 
-    /// Returns `true` if only output is left to write.
+    /// Returns `true` if only output is left to write. A job that has exited may not be read to its end
+    /// before the reader takes something.
     fn waits_for_reader(&self, context: &RunContext<'_>) -> bool {
         self.draining.load(Ordering::SeqCst)
-            || context.sequencer.is_stalled() && context.pool.counts().running == 0
+            || holds_output(context) && context.pool.counts().running <= context.status.unread() as u64
     }
 
     /// Waits until the readers have taken the last output and messages. A signal ends the process: all that
-    /// is left to do is to exit.
+    /// is left to do is to exit. If a signal has ended the run, a reader that takes nothing ends it, too.
     pub(crate) fn wait_for_readers(
         &self,
         guard: &mut ProcessGuard,
@@ -132,8 +142,13 @@ impl MainLoop {
         report: &RunReport,
     ) {
         let mut events = Events::new();
+        let since = Instant::now();
         while context.sequencer.is_stalled() {
-            let deadline = Instant::now() + SIGNAL_POLL_INTERVAL;
+            let silence = context.sequencer.stdio.silence().min(since.elapsed());
+            if matches!(report.end, RunEnd::Signal(_)) && silence >= READER_TIMEOUT {
+                return;
+            }
+            let deadline = Instant::now() + POLL_INTERVAL;
             if self.poller.wait_deadline(&mut events, Some(deadline)).is_err() {
                 return;
             }
@@ -190,9 +205,10 @@ fn snapshot(context: &RunContext<'_>, elapsed: Duration, names_max: usize) -> Sn
 /// How far the run is with ending early.
 #[derive(Debug, Default)]
 struct ShutdownState {
-    /// The first signal that asked the run to end, and when it came.
+    /// The first signal that asked the run to end.
     signal: Option<Signal>,
-    signaled_at: Option<Instant>,
+    /// Since when only output is left to write.
+    drained_since: Option<Instant>,
     /// Whether the jobs are being killed.
     killed: bool,
     /// When the main thread stops waiting for worker threads: one may be blocked in a write that
@@ -201,12 +217,13 @@ struct ShutdownState {
 }
 
 /// The first signal asks the jobs to end, the second kills them, the third does not wait for jobs
-/// that cannot be killed.
+/// that cannot be killed, or for readers.
 fn handle_signal(
     signal: Signal,
     guard: &ProcessGuard,
     context: &RunContext<'_>,
     shutdown: &mut ShutdownState,
+    started_at: Instant,
 ) {
     match signal {
         // A job that has the terminal got the key, too, and may handle it. Otherwise it dies, which ends the
@@ -214,7 +231,6 @@ fn handle_signal(
         Signal::INT if context.config.control.tty && context.pool.counts().running > 0 => (),
         Signal::INT | Signal::TERM | Signal::HUP if shutdown.signal.is_none() => {
             shutdown.signal = Some(signal);
-            shutdown.signaled_at = Some(Instant::now());
             context.status.shutdown_flag().store(true, Ordering::SeqCst);
             let patience = context.config.grace.saturating_add(WORKER_EXIT_TIMEOUT);
             shutdown.deadline = Instant::now().checked_add(patience);
@@ -231,7 +247,7 @@ fn handle_signal(
             context.pool.kill();
         }
         Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT => {
-            force_exit(context, shutdown);
+            stop_waiting(context, shutdown, started_at);
         }
         Signal::TSTP => suspend_run(guard, context),
         Signal::WINCH if context.config.pty => {
@@ -253,9 +269,49 @@ fn suspend_run(guard: &ProcessGuard, context: &RunContext<'_>) {
     context.pool.resume();
 }
 
-/// Ends the process at once. The guardians kill what is left, and name what they cannot kill.
-fn force_exit(context: &RunContext<'_>, shutdown: &ShutdownState) -> ! {
-    exit_by(context, shutdown.signal)
+/// Returns `true` if a reader may hold up the output of a job.
+fn holds_output(context: &RunContext<'_>) -> bool {
+    context.sequencer.is_stalled() || context.status.has_forwarded()
+}
+
+/// Ends the run without what its readers do not take, so that the worker threads can record what is
+/// finished. If none of them waits for a reader, or has not ended a moment later, ends the process.
+fn stop_waiting(context: &RunContext<'_>, shutdown: &mut ShutdownState, started_at: Instant) {
+    let stdio = &context.sequencer.stdio;
+    if stdio.is_abandoned() || !holds_output(context) {
+        force_exit(context, shutdown, started_at);
+    }
+    stdio.abandon();
+    context.pool.wake();
+    let last = Instant::now() + LAST_TIMEOUT;
+    // A job that has exited may have left processes that were asked to end. They keep their time.
+    shutdown.deadline = shutdown.deadline.filter(|at| !shutdown.killed && *at > last).or(Some(last));
+}
+
+/// Ends the process, and waits for no worker thread. The guardians kill what is left, and name what they
+/// cannot kill.
+fn force_exit(context: &RunContext<'_>, shutdown: &ShutdownState, started_at: Instant) -> ! {
+    thread::scope(|scope| {
+        let (done, is_done) = mpsc::channel();
+        let record = move || {
+            record_end(context, shutdown.signal, started_at);
+            let _ = done.send(());
+        };
+        // A worker thread that hangs may have locked what this one needs.
+        if thread::Builder::new().spawn_scoped(scope, record).is_ok() {
+            let _ = is_done.recv_timeout(LAST_TIMEOUT);
+        }
+        exit_by(context, shutdown.signal)
+    })
+}
+
+/// Records and reports the end of a run whose worker threads have not ended. What they have counted is
+/// missing.
+fn record_end(context: &RunContext<'_>, signal: Option<Signal>, started_at: Instant) {
+    let report = outcome::report(context, RunStats::default(), signal, Vec::new(), started_at.elapsed());
+    // The process ends, and a message could not be more than that.
+    let _ = context.recorder.append_end(outcome::attempt_finished(context, &report, None));
+    context.observer.finished(&report);
 }
 
 fn exit_by(context: &RunContext<'_>, signal: Option<Signal>) -> ! {

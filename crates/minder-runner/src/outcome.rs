@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use minder::Signal;
-use minder::guard::ProcessGuard;
 use minder::jobs::{HaltTrigger, JobCounts, Threshold};
 use minder_os::host_stats;
 use minder_record::event::{AttemptFinished, FAILED};
@@ -14,19 +13,19 @@ use crate::exit_status;
 use crate::report::{HaltSummary, RunEnd, RunReport, RunStats};
 use crate::resume::ResumeFilter;
 
-/// Makes the report of a run whose worker threads have ended. `signal` is the signal that ended it.
+/// Makes the report of a run whose worker threads have ended. `signal` is the signal that ended it, and
+/// `orphans` are processes that jobs left running.
 pub(crate) fn report(
     context: &RunContext<'_>,
     mut stats: RunStats,
     signal: Option<Signal>,
-    guard: &ProcessGuard,
+    mut orphans: Vec<(u32, String)>,
     elapsed: Duration,
 ) -> RunReport {
     let mut counts = context.pool.counts();
     // The scheduler counts no failure of a job that has attempts left. The end of the run cut these off.
     counts.failed += stats.cancelled_early + stats.withdrawn;
     counts.succeeded -= stats.withdrawn;
-    let mut orphans = guard.orphans();
     if signal.is_some() {
         // What is left running ends with the run.
         orphans.clear();

@@ -353,6 +353,13 @@ impl RunRecorder {
         self.record.as_ref().is_none_or(JournalWriter::discard)
     }
 
+    /// Appends the last event of the attempt.
+    pub(crate) fn append_end(&self, finished: AttemptFinished) -> Result<(), String> {
+        let mut events = Vec::new();
+        codec::encode(&JournalEvent::AttemptFinished(finished), &mut events);
+        self.append(&events)
+    }
+
     /// Ends the attempt. `shown` is `true` if all output that the record refers to was written. A
     /// failure here loses neither output nor the event of a job.
     pub(crate) fn close(&self, finished: AttemptFinished, shown: bool, observer: &dyn Observer) {
@@ -377,9 +384,7 @@ impl RunRecorder {
                 let _ = std::fs::remove_dir(dir);
             }
         }
-        let mut events = Vec::new();
-        codec::encode(&JournalEvent::AttemptFinished(finished), &mut events);
-        let closed = self.append(&events);
+        let closed = self.append_end(finished);
         if let (Some(record), Ok(root), Ok(())) = (&self.record, store::state_root(), closed) {
             // A failure to prune old runs does not concern this run.
             let pruned = retention::prune_daily(&root, record.dir()).ok().flatten().unwrap_or_default();

@@ -186,7 +186,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     if carriage_returns.load(Ordering::Relaxed) {
         observer.notice(&Notice::CarriageReturns);
     }
-    let report = outcome::report(&context, stats, signal, guard, started_at.elapsed());
+    let report = outcome::report(&context, stats, signal, guard.orphans(), started_at.elapsed());
     let report = finish(&context, &filter, jobs, report);
     main_loop.wait_for_readers(guard, &context, &report);
     Ok(report)

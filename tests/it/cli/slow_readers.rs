@@ -30,7 +30,7 @@ fn marks(place: &Place) -> usize {
 
 /// Waits for a condition, and reads nothing meanwhile.
 #[track_caller]
-fn wait_until(what: &str, holds: impl Fn() -> bool) {
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < deadline, "waited in vain: {what}");
@@ -101,14 +101,7 @@ fn jobs_are_timed_out_whatever_takes_the_output() {
 
     let place = Place::new();
     let path = place.at("fifo");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &path,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::from_raw_mode(0o600),
-        0,
-    )
-    .expect("create named pipe");
+    make_fifo(&path);
     // Opened for both directions, so that this does not wait.
     let both = File::options().read(true).write(true).open(&path).expect("open named pipe");
     let writer = File::options().write(true).open(&path).expect("open named pipe");
@@ -372,6 +365,112 @@ fn signal_ends_a_run_whose_last_message_is_not_read() {
         assert!(!ended.status.success() && ended.wall < super::SOON, "{ended:?}");
         drop(reader);
     }
+}
+
+/// A reader that takes nothing holds up the end of a run for seven seconds, whatever waits for it, and
+/// the run can be resumed.
+#[test]
+fn interrupted_run_gives_its_reader_up() {
+    let live = "seq 300000; echo end {}";
+    let finished = "head -c 900000 /dev/zero | tr '\\0' '\\n'; echo end {}; echo x >>../marks";
+    let forwarded = "yes | head -c 9000000; echo end {}";
+    // Of the forwarded output, the reader takes more than what passes through minder.
+    let cases = [
+        ("-j1", live, 0),
+        ("-j1 --lb", live, 0),
+        ("-k -j2", live, 0),
+        ("-j2", finished, 0),
+        ("-j1", forwarded, 3 << 20),
+    ];
+    let runs = cases.map(|(flags, job, len)| {
+        let place = Place::new();
+        let (run, mut reader) =
+            start(&place, &format!("run --grace 30 {flags}"), [job, ":::", "1", "2", "3"]);
+        let mut first = vec![0; len];
+        reader.read_exact(&mut first).expect("read the beginning");
+        if job == finished {
+            wait_until("all jobs have run", || marks(&place) == 3);
+        } else {
+            // A job that waits for the reader is asleep, and all of the pipes are full.
+            let mut before = 0;
+            wait_until("the pipe is full", || {
+                let waiting = rustix::io::ioctl_fionread(&reader).expect("ask for what waits");
+                std::thread::park_timeout(Duration::from_millis(300));
+                std::mem::replace(&mut before, waiting) == waiting && waiting > 0
+            });
+        }
+        run.signal(Signal::TERM);
+        (flags, job, place, run, reader, first, Instant::now())
+    });
+    for (flags, job, place, run, reader, first, since) in runs {
+        let ended = run.wait().killed_by(Signal::TERM);
+        let wall = since.elapsed();
+        assert!(wall < Duration::from_secs(25), "{flags}: {wall:?}");
+        assert!(
+            ended.err.contains(&format!("to resume: minder resume {}", place.id())),
+            "{flags}: {}",
+            ended.err
+        );
+        let journal = file(&place.run().join("attempt-1.jsonl"));
+        assert!(journal.contains(r#""why":"interrupted""#), "{flags}: {journal}");
+        let note = place.ended("log").exit_code(0).text();
+        assert!(note.contains("(interrupted") && note.contains(": minder resume "), "{flags}: {note}");
+        let first = String::from_utf8(first).expect("read text") + &read_all(reader);
+        let again = place.ended("resume").exit_code(0).text();
+        for number in 1..=3 {
+            let end = format!("end {number}\n");
+            assert!(first.contains(&end) || again.contains(&end), "{flags}: {job}: job {number} is lost");
+        }
+        assert_eq!(left_in(&place.run()), 0, "{flags}: {job}");
+    }
+}
+
+/// The third signal waits for no reader. The run is recorded nevertheless.
+#[test]
+fn third_signal_ends_and_records_a_run_that_is_not_read() {
+    let place = Place::new();
+    let (run, reader) = start(&place, "run -j1 --grace 60", ["seq 300000; : {}", ":::", "1", "2", "3"]);
+    wait_until("the job has written", || rustix::io::ioctl_fionread(&reader).is_ok_and(|len| len > 0));
+    for _ in 0..3 {
+        std::thread::park_timeout(Duration::from_millis(300));
+        run.signal(Signal::TERM);
+    }
+    let since = Instant::now();
+    let ended = run.wait().killed_by(Signal::TERM);
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+    assert!(ended.err.contains("to resume: minder resume "), "{}", ended.err);
+    assert!(place.ended("log").text().contains("(interrupted, 3 not run: minder resume "));
+    drop(reader);
+}
+
+/// A worker thread that hangs in a write ends no more. The main thread records the end of the run.
+#[test]
+fn third_signal_records_a_run_whose_worker_thread_hangs() {
+    let place = Place::new();
+    let joblog = place.at("joblog");
+    make_fifo(&joblog);
+    let both = File::options().read(true).write(true).open(&joblog).expect("open named pipe");
+    let long = "x".repeat(100_000);
+    let words = [": {}; echo x >>../marks", ":::", &long, &long, &long];
+    let (run, reader) = start(&place, "run -j1 --joblog ../joblog", words);
+    wait_until("the joblog is full", || rustix::io::ioctl_fionread(&both).is_ok_and(|len| len > 60_000));
+    for _ in 0..3 {
+        std::thread::park_timeout(Duration::from_millis(300));
+        run.signal(Signal::TERM);
+    }
+    let since = Instant::now();
+    let ended = run.wait();
+    assert!(since.elapsed() < Duration::from_secs(5) && !ended.status.success(), "{ended:?}");
+    assert!(ended.err.contains("to resume: minder resume "), "{}", ended.err);
+    let journal = file(&place.run().join("attempt-1.jsonl"));
+    assert!(journal.contains(r#""why":"interrupted""#), "{:.300}", journal.replace(&long, "x"));
+    drop((reader, both));
+}
+
+fn make_fifo(path: &Path) {
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0)
+        .expect("create named pipe");
 }
 
 /// Returns the private memory of a process and its children, in KiB.

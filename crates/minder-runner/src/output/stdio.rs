@@ -45,8 +45,9 @@ fn messages() -> Option<OutputStream> {
 
 /// The standard streams, without buffers, and what became of them. No write waits for a reader.
 ///
-/// `closed` and `failure` only ever change once, from good to bad. A thread that reads an old value
-/// tries one more write, which fails in the same way.
+/// `closed`, `abandoned` and `failure` only ever change once, from good to bad. A thread that reads an old
+/// value tries one more write, which fails in the same way. `abandoned` is set before anything is dropped
+/// that a reader has not taken, so no job whose output is dropped counts as shown.
 #[derive(Debug)]
 pub(crate) struct StdioWriter {
     observer: Arc<dyn Observer>,
@@ -56,6 +57,8 @@ pub(crate) struct StdioWriter {
     dir: PathBuf,
     /// Whether standard output has no reader any more.
     closed: AtomicBool,
+    /// Whether the run ends without what its readers have not taken.
+    abandoned: AtomicBool,
     failure: Mutex<Option<String>>,
     /// What messages call standard output.
     out_name: String,
@@ -93,6 +96,7 @@ impl StdioWriter {
             err,
             dir: dir.to_owned(),
             closed: AtomicBool::new(false),
+            abandoned: AtomicBool::new(false),
             failure: Mutex::new(None),
             out_name,
             is_shut,
@@ -124,7 +128,20 @@ impl StdioWriter {
         for (stream, writer) in [(Stream::Stdout, &self.out), (Stream::Stderr, &self.err)] {
             self.note_failure(stream, writer);
         }
-        self.is_closed() || self.failure.lock().is_some()
+        self.is_closed() || self.is_abandoned() || self.failure.lock().is_some()
+    }
+
+    /// Drops what waits for readers that take nothing, and writes no more output of jobs. Output of
+    /// recorded jobs stays owed.
+    pub(crate) fn abandon(&self) {
+        self.abandoned.store(true, Ordering::SeqCst);
+        self.out.abandon();
+        self.err.abandon();
+    }
+
+    /// Returns `true` if [`abandon`](Self::abandon) was called.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::SeqCst)
     }
 
     /// Returns `true` if bytes wait for the reader of a stream.

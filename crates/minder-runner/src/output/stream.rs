@@ -220,6 +220,15 @@ impl OutputStream {
         self.0.state.lock().written >= count
     }
 
+    /// Drops what waits for the reader. If anything did, nothing waits from here on: a reader that takes
+    /// nothing gets no more.
+    pub(crate) fn abandon(&self) {
+        let state = &mut *self.0.lock();
+        if self.is_stalled() {
+            self.0.clear(state);
+        }
+    }
+
     /// Waits until nothing waits for the reader any more, or the stream has failed.
     pub(crate) fn wait_drained(&self) {
         let mut state = self.0.state.lock();
@@ -339,6 +348,11 @@ impl Inner {
 
     fn fail(&self, state: &mut State, failure: StreamError) {
         state.failure.get_or_insert(failure);
+        self.clear(state);
+    }
+
+    /// Drops what is queued. Nothing is queued from here on.
+    fn clear(&self, state: &mut State) {
         state.queue.clear();
         state.written = state.queued;
         self.failed.store(true, Ordering::SeqCst);

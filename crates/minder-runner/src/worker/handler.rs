@@ -87,6 +87,12 @@ impl RunWorker<'_> {
 }
 
 impl RunWorker<'_> {
+    /// Counts the jobs that have exited, and whose output could not be read to its end.
+    fn count_unread(&mut self) {
+        let unread = self.running.jobs_mut().filter(|running| running.has_exited).count();
+        self.context.status.set_unread(std::mem::replace(&mut self.unread, unread), unread);
+    }
+
     /// Reports that the halt policy lets no more jobs start, after each job that it counts.
     fn report_halt(&mut self) {
         let Some(success) = self.last_success.take() else { return };
@@ -245,21 +251,18 @@ impl JobHandler for RunWorker<'_> {
                     running.output.tails[stream as usize].take();
                 }
             }
-            Event::Exited { exit, .. }
-                if signals::looks_killed(exit.status.code(), exit.status.signal())
-                    && self.context.status.has_failed() =>
-            {
-                if let Some(running) = self.running.get_mut(attempt.slot) {
+            Event::Exited { exit, .. } => {
+                let context = self.context;
+                let Some(running) = self.running.get_mut(attempt.slot) else { return None };
+                running.has_exited = true;
+                let status = exit.status;
+                if signals::looks_killed(status.code(), status.signal()) && context.status.has_failed() {
                     running.is_interrupted = true;
-                }
-            }
-            Event::Exited { exit, .. }
-                if self.context.config.control.tty
-                    && exit.status.signal().is_some_and(|by| signals::number("INT") == Some(by)) =>
-            {
-                self.context.interrupt();
-                if let Some(running) = self.running.get_mut(attempt.slot) {
+                } else if context.config.control.tty
+                    && status.signal().is_some_and(|by| signals::number("INT") == Some(by))
+                {
                     running.is_interrupted = true;
+                    context.interrupt();
                 }
             }
             Event::Stopped { signal, .. } if minder::os::wants_terminal(signal) => {
@@ -434,7 +437,14 @@ impl JobHandler for RunWorker<'_> {
         self.apply_requests(children);
         self.resize_terminals(children);
         self.update_median_timeouts(children);
-        if self.context.sequencer.stdio.is_broken() {
+        if self.context.status.is_shutting_down() {
+            self.count_unread();
+        }
+        let stdio = &self.context.sequencer.stdio;
+        if stdio.is_abandoned() {
+            self.abandon_forwarded(children);
+        }
+        if stdio.is_broken() {
             self.context.pool.cancel();
         }
     }

@@ -28,6 +28,8 @@ pub(crate) struct JobOutput {
     pub(crate) tails: [OutputTail; 2],
     /// Whether forwarding by the kernel was tried.
     pub(crate) forward_tried: bool,
+    /// Whether the kernel forwards its standard output.
+    pub(crate) is_forwarded: bool,
     /// The files that the job writes to directly.
     pub(crate) spool: Vec<JobFile>,
     pub(crate) results: Option<JobResults>,

@@ -1,8 +1,11 @@
 //! Where the output of running jobs goes: to standard output and standard error, to files, or into
 //! the batch.
 
+use std::sync::Arc;
+
 use minder::jobs::{Attempt, ChildControl};
 use minder::{ChildId, SpillFile, Stream};
+use minder_os::files::create_unnamed_file;
 
 use super::state::RunWorker;
 use crate::config::OutputView;
@@ -83,6 +86,21 @@ impl RunWorker<'_> {
         }
         if released {
             context.pool.wake();
+        }
+    }
+
+    /// Reads to its end what the kernel forwards to a reader that takes nothing. The bytes are lost: a job
+    /// that was forwarded has no event before all of it was written, and runs again.
+    pub(crate) fn abandon_forwarded(&mut self, children: &mut ChildControl<'_>) {
+        let dir = self.context.recorder.dir();
+        for running in self.running.jobs_mut().filter(|running| running.output.is_forwarded) {
+            running.output.is_forwarded = false;
+            // If this fails, the main thread does not wait for the job.
+            if let Some(child) = running.child
+                && let Ok(file) = create_unnamed_file(dir)
+            {
+                let _ = children.forward(child, Stream::Stdout, &Arc::new(file));
+            }
         }
     }
 
@@ -228,6 +246,7 @@ pub(crate) fn forward(
     }
     if let Some(file) = context.sequencer.open_to_forward() {
         // If the child set refuses, the bytes keep passing through this process.
-        let _ = children.forward(child, Stream::Stdout, &file);
+        running.output.is_forwarded = children.forward(child, Stream::Stdout, &file).is_ok();
+        context.status.note_forwarding();
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct RunningJob {
     pub(crate) number: u64,
     pub(crate) child: Option<ChildId>,
     pub(crate) output: JobOutput,
+    /// Whether its process has exited. Its output may not have been read yet.
+    pub(crate) has_exited: bool,
     pub(crate) started_at: Instant,
     /// The wall time, once the job has finished.
     pub(crate) wall_time: Option<Duration>,
@@ -55,6 +57,7 @@ impl RunningJob {
             number,
             child: None,
             output: JobOutput::default(),
+            has_exited: false,
             started_at: Instant::now(),
             wall_time: None,
             start_time: SystemTime::now(),

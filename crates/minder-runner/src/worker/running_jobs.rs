@@ -50,6 +50,11 @@ impl RunningJobs {
         self.slot_of_job.get(&job).copied()
     }
 
+    /// Returns all jobs, in any order.
+    pub(super) fn jobs_mut(&mut self) -> impl Iterator<Item = &mut RunningJob> {
+        self.by_slot.iter_mut().filter_map(|job| job.as_deref_mut())
+    }
+
     /// Returns all slots with a job, in any order.
     pub(super) fn slots(&self) -> impl Iterator<Item = u32> {
         self.slot_of_job.values().copied()

@@ -47,6 +47,8 @@ pub(crate) struct RunWorker<'a> {
     pub(super) median: Option<Duration>,
     /// With `--verbose`, the printed command lines of jobs that did not start, by the number of the job.
     pub(super) printed: BTreeMap<u64, String>,
+    /// How many jobs of this worker thread count in [`RunStatus::unread`](crate::context::RunStatus::unread).
+    pub(super) unread: usize,
 }
 
 impl<'a> RunWorker<'a> {
@@ -69,6 +71,7 @@ impl<'a> RunWorker<'a> {
             short_since: None,
             median: None,
             printed: BTreeMap::new(),
+            unread: 0,
         }
     }
 }
