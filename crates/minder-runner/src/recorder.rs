@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 
@@ -47,6 +48,9 @@ pub(crate) struct RunRecorder {
     output_owed: bool,
     /// All directories outside of the run's own that contain, or contained, its output.
     output_dirs: Vec<PathBuf>,
+    /// Whether everything was there that the attempt needs before its first job. One that is refused leaves
+    /// nothing behind.
+    has_begun: AtomicBool,
 }
 
 /// The variables that are recorded. They often explain why a job failed, and contain nothing secret.
@@ -250,6 +254,11 @@ impl RunRecorder {
         Ok(dir)
     }
 
+    /// Keeps what is recorded from here on: the first job is about to start.
+    pub(crate) fn begin(&self) {
+        self.has_begun.store(true, Ordering::Relaxed);
+    }
+
     pub(crate) fn is_kept(&self) -> bool {
         self.record.is_some()
     }
@@ -399,11 +408,11 @@ impl RunRecorder {
 }
 
 impl Drop for RunRecorder {
-    /// Removes the output directory of an attempt that was refused.
+    /// Removes the output directory of an attempt that was refused, and the run if this is its first attempt.
     fn drop(&mut self) {
-        if let Some(record) = self.record.as_ref().filter(|record| record.is_unused())
-            && self.dir != record.dir()
-            && !self.dir.as_os_str().is_empty()
+        let Some(record) = &self.record else { return };
+        let is_refused = !self.has_begun.load(Ordering::Relaxed) && record.discard();
+        if (is_refused || record.is_unused()) && self.dir != record.dir() && !self.dir.as_os_str().is_empty()
         {
             remove_outputs(&self.dir);
             let _ = std::fs::remove_dir(&self.dir);

@@ -181,6 +181,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
         earlier_output: std::sync::Once::new(),
         status: RunStatus::default(),
     };
+    recorder.begin();
     let (stats, signal) = run_threads(&context, &main_loop, &mut sets, guard, started_at);
     write_rest(&context);
     if carriage_returns.load(Ordering::Relaxed) {

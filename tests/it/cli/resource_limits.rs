@@ -78,6 +78,34 @@ fn few_descriptors_only_slow_the_run() {
     }
 }
 
+/// A run that is refused before a job ran leaves no record. One that began has an end, and can be resumed.
+#[cfg(unix)] // The same.
+#[test]
+fn record_of_a_run_without_descriptors_is_complete_or_absent() {
+    let mut kinds = std::collections::BTreeSet::new();
+    for limit in 14..32 {
+        let place = super::record::Place::new();
+        let line = "run --tmpdir DIR KID echo-args ::: a".replace("DIR", path(&place.at("here")));
+        let mut command = minder_as(&format!("nofile={limit}"), &line);
+        let ended = Run::start(command.env("MINDER_STATE_DIR", place.at("state"))).wait();
+        let listed = place.ended("log").exit_code(0).text();
+        eprintln!("{limit}: {} {listed}", ended.err.trim_end());
+        if ended.status.success() {
+            kinds.insert("succeeded");
+            continue;
+        }
+        if place.runs().is_empty() {
+            kinds.insert("refused");
+            assert_eq!(std::fs::read_dir(place.at("here")).map_or(0, Iterator::count), 0, "{limit}");
+            continue;
+        }
+        kinds.insert("aborted");
+        assert!(listed.contains("(aborted, 1 not run"), "{limit}: {listed}");
+        assert_eq!(place.ended("resume last").exit_code(0).text(), "\"a\"\n");
+    }
+    assert_eq!(kinds.len(), 3, "{kinds:?}");
+}
+
 #[cfg(unix)] // The same.
 #[test]
 fn too_few_descriptors_for_one_job_fail_at_once() {
