@@ -138,10 +138,6 @@ pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
     (facts.state, facts.note) = match count.finished {
         _ if alive => ("running", Some("running".to_owned())),
         None => ("killed", Some(format!("killed{more}{}", hint()))),
-        // No job could be started, and the next attempt would end in the same way.
-        Some(AttemptFinished { why: Some(why), .. }) if why == FAILED && count.jobs == 0 => {
-            ("over", Some(format!("aborted{more}")))
-        }
         Some(AttemptFinished { why: Some(why), .. }) => {
             let why = if why == FAILED { "aborted" } else { &why };
             ("over", Some(format!("{why}{more}{}", hint())))
