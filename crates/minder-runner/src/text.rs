@@ -3,6 +3,7 @@
 
 use std::io;
 
+use minder_os::limits::is_out_of_descriptors;
 use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
 pub use minder_os::{error_text as os_error_text, escape};
@@ -10,15 +11,17 @@ pub use minder_os::{error_text as os_error_text, escape};
 /// Formats an error and its context as one line. Errors of the library include their cause.
 pub fn format_error(error: &anyhow::Error) -> String {
     let mut parts = Vec::new();
+    let mut exhausted = false;
     for cause in error.chain() {
-        parts.push(cause.downcast_ref::<io::Error>().map_or_else(|| cause.to_string(), os_error_text));
+        let of_system = cause.downcast_ref::<io::Error>();
+        parts.push(of_system.map_or_else(|| cause.to_string(), os_error_text));
+        exhausted |= of_system.is_some_and(is_out_of_descriptors);
         if let Some(error) = cause.downcast_ref::<minder::Error>() {
-            let exhausted = error.kind() == minder::ErrorKind::Exhausted;
-            let cure = if exhausted { " (`minder doctor` shows the limits)" } else { "" };
-            return parts.join(": ") + cure;
+            exhausted = error.kind() == minder::ErrorKind::Exhausted;
+            break;
         }
     }
-    parts.join(": ")
+    parts.join(": ") + if exhausted { " (`minder doctor` shows the limits)" } else { "" }
 }
 
 /// Describes why output that waits cannot be written to a file in this directory.

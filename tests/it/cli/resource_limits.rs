@@ -128,6 +128,33 @@ fn too_few_descriptors_for_one_job_fail_at_once() {
     assert!(kinds > 2, "even 5 descriptors were enough");
 }
 
+/// Whatever cannot be opened, the message names the program and the cure.
+#[cfg(unix)] // The same.
+#[test]
+fn relay_without_descriptors_names_its_program() {
+    let mut kinds = 0;
+    let program = KID.trim_matches('\'');
+    for limit in 7..20 {
+        for flag in ["", "--pty"] {
+            let line = format!("relay {flag} KID exit 0");
+            let ended = Run::start(&minder_as(&format!("nofile={limit}"), &line)).wait();
+            if ended.status.success() {
+                continue;
+            }
+            kinds += 1;
+            let last = ended.err.lines().last().unwrap_or_default().to_owned();
+            let names = last.contains(&format!("cannot relay `{program}`: "))
+                || last.contains(&format!("failed to start `{program}`: "));
+            assert!(
+                names && last.ends_with("(`minder doctor` shows the limits)"),
+                "{limit} {flag}: {}",
+                ended.err
+            );
+        }
+    }
+    assert!(kinds > 2, "7 descriptors were enough");
+}
+
 /// Returns a user id without other processes, even of the same test in another run. 65534
 /// has some on many machines.
 #[cfg(unix)]

@@ -1,4 +1,6 @@
-//! Limits of this process: its stack, and the niceness that it may give to children.
+//! Limits of this process: its stack, its descriptors, and the niceness that it may give to children.
+
+use std::io;
 
 #[cfg(unix)]
 mod unix;
@@ -19,6 +21,21 @@ pub fn stack_limit() -> Option<u64> {
     return unix::stack_limit();
     #[cfg(windows)]
     None
+}
+
+/// Returns whether an error says that this process, or the whole system, has no free descriptor.
+///
+/// - Unix: `EMFILE` and `ENFILE` (open(2)).
+/// - Windows: always `false`; the number of handles is limited by memory only.
+#[must_use]
+pub fn is_out_of_descriptors(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    return unix::is_out_of_descriptors(error);
+    #[cfg(windows)]
+    {
+        let _ = error;
+        false
+    }
 }
 
 /// Returns the increment that gives a child exactly this niceness, between -20 and 19, if its

@@ -1,9 +1,15 @@
 //! Unix: getrlimit(2) and setpriority(2).
 
+use std::io;
+
 use rustix::process::{Resource, getpriority_process, getrlimit};
 
 pub(super) fn stack_limit() -> Option<u64> {
     getrlimit(Resource::Stack).current
+}
+
+pub(super) fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
 pub(super) fn nice_increment(niceness: i32) -> i32 {

@@ -79,7 +79,8 @@ pub(crate) fn run(flags: &RelayFlags) -> Result<ExitCode> {
         // The process that writes to us gets a broken pipe when the child closes its input.
         let _ = close_std(StdStream::Input);
     }
-    let status = Session::new(guard, child, flags, shares_group, buffer)?.run()?;
+    let session = Session::new(guard, child, flags, shares_group, buffer);
+    let status = session.with_context(|| format!("cannot relay `{}`", program.display()))?.run()?;
     // The guardian leaves alone what the child has left running.
     drop(ManuallyDrop::into_inner(guardian));
     status.exit_process()
