@@ -155,6 +155,16 @@ fn relay_without_descriptors_names_its_program() {
     assert!(kinds > 2, "7 descriptors were enough");
 }
 
+#[cfg(unix)] // The same.
+#[test]
+fn xargs_without_descriptors_fails_as_xargs() {
+    for limit in [8, 12, 16] {
+        let mut command = minder_as(&format!("nofile={limit}"), "xargs KID echo-args");
+        let ended = Run::start(command.stdin(input(b"a\n"))).wait().exit_code(1);
+        assert!(ended.err.starts_with("xargs: ") && ended.err.contains("too many open files"), "{ended:?}");
+    }
+}
+
 /// Returns a user id without other processes, even of the same test in another run. 65534
 /// has some on many machines.
 #[cfg(unix)]

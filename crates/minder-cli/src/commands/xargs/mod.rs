@@ -37,12 +37,14 @@ const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// ever.
 pub(crate) fn run(plan: XargsPlan) -> Result<ExitCode> {
     let descriptors = Descriptors::inherited();
-    let mut guard = ProcessGuard::install(&GuardOptions::new())?;
-    // Without it, fewer jobs run at once.
-    let _ = guard.raise_fd_limit();
-    let poller = Poller::new()?;
+    let (mut guard, poller) = match prepare() {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            print_line(error.to_string().as_bytes());
+            return Ok(ExitCode::from(FAILURE));
+        }
+    };
     let is_registered = poller.add(&guard.signals(), Token(0), Interest::READABLE).is_ok();
-    guard.wait_ready()?;
     let (sender, receiver) = mpsc::channel();
     let jobs_max = AtomicUsize::new(plan.jobs_max);
     std::thread::scope(|scope| {
@@ -77,6 +79,16 @@ pub(crate) fn run(plan: XargsPlan) -> Result<ExitCode> {
             }
         }
     })
+}
+
+/// Makes what the main thread needs to handle signals.
+fn prepare() -> minder::Result<(ProcessGuard, Poller)> {
+    let guard = ProcessGuard::install(&GuardOptions::new())?;
+    // Without it, fewer jobs run at once.
+    let _ = guard.raise_fd_limit();
+    let poller = Poller::new()?;
+    guard.wait_ready()?;
+    Ok((guard, poller))
 }
 
 /// Changes the number of jobs that run at once, which is never 0. No other memory depends on it.
