@@ -45,7 +45,7 @@ pub struct RunEntry {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::NoStateDir`] if none of the variables is set.
+/// [`ErrorKind::NoStateDir`] if none of the variables is set, or only relative ones that are not used.
 pub fn state_root() -> Result<PathBuf> {
     let root = state_root_from(|name| std::env::var_os(name), std::env::consts::FAMILY)?;
     Ok(std::path::absolute(root)?)
@@ -53,22 +53,34 @@ pub fn state_root() -> Result<PathBuf> {
 
 /// See [`state_root`].
 pub(crate) fn state_root_from(variable: impl Fn(&str) -> Option<OsString>, family: &str) -> Result<PathBuf> {
-    let no_dir = |text: &str| Error::new(ErrorKind::NoStateDir, text);
     let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    // Those of the variables that are set have relative paths.
+    let no_dir = |names: &[&str], unset: &str| {
+        let set: Vec<&str> = names.iter().copied().filter(|name| path(name).is_some()).collect();
+        let why = match set.as_slice() {
+            [] => unset.to_owned(),
+            [name] => format!("{name} is a relative path, which is not used"),
+            names => format!("{} are relative paths, which are not used", names.join(" and ")),
+        };
+        Error::new(ErrorKind::NoStateDir, format!("no state directory: {why}"))
+    };
     // The XDG base directory specification: "all paths … must be absolute", others are to be ignored.
     let absolute = |name: &str| path(name).filter(|path| path.is_absolute());
     if let Some(root) = path("MINDER_STATE_DIR") {
         return Ok(root);
     }
     if family == "windows" {
-        let data = absolute("LOCALAPPDATA")
-            .ok_or_else(|| no_dir("no state directory: neither MINDER_STATE_DIR nor LOCALAPPDATA is set"))?;
+        let unset = "neither MINDER_STATE_DIR nor LOCALAPPDATA is set";
+        let data = absolute("LOCALAPPDATA").ok_or_else(|| no_dir(&["LOCALAPPDATA"], unset))?;
         return Ok(data.join("minder"));
     }
     let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
     match state {
         Some(state) => Ok(state.join("minder")),
-        None => Err(no_dir("no state directory: none of MINDER_STATE_DIR, XDG_STATE_HOME and HOME is set")),
+        None => {
+            let unset = "none of MINDER_STATE_DIR, XDG_STATE_HOME and HOME is set";
+            Err(no_dir(&["XDG_STATE_HOME", "HOME"], unset))
+        }
     }
 }
 

@@ -69,6 +69,11 @@ fn state_root_depends_on_environment() {
     }
     assert!(root("unix", &[]).unwrap_err().contains("XDG_STATE_HOME"));
     assert!(root("windows", &[home]).unwrap_err().contains("LOCALAPPDATA"));
+    let relative = ("HOME", "u");
+    let why = "no state directory: HOME is a relative path, which is not used";
+    assert_eq!(root("unix", &[relative]).unwrap_err(), why);
+    let both = root("unix", &[relative, ("XDG_STATE_HOME", "s")]).unwrap_err();
+    assert!(both.ends_with(": XDG_STATE_HOME and HOME are relative paths, which are not used"), "{both}");
 }
 
 #[test]
