@@ -176,11 +176,7 @@ pub(super) fn text(template: &Template, job: &Job<'_>) -> Result<OsString, Strin
 
 /// Creates the directory of a job and the missing directories above it.
 fn below(root: &Path, keys: &[(OsString, &OsStr)]) -> io::Result<PathBuf> {
-    match fs::create_dir_all(root) {
-        // If it is something else, creating a file in it fails.
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => (),
-    }
+    create_dirs(root)?;
     let mut dir = root.to_owned();
     for (key, value) in keys {
         for name in [key.as_os_str(), value] {
@@ -190,9 +186,18 @@ fn below(root: &Path, keys: &[(OsString, &OsStr)]) -> io::Result<PathBuf> {
     Ok(dir)
 }
 
+/// Creates a directory and the missing directories above it. If something else has its name, the first
+/// file in it cannot be created, and that error tells why.
+fn create_dirs(dir: &Path) -> io::Result<()> {
+    match fs::create_dir_all(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
 /// Creates a directory, and returns the paths of the files for both streams and the number.
 fn create_job_dir(dir: &Path) -> io::Result<[PathBuf; 3]> {
-    fs::create_dir_all(dir)?;
+    create_dirs(dir)?;
     if fs::symlink_metadata(dir)?.is_symlink() {
         return Err(io::Error::other(format!("`{}` is a link", dir.display())));
     }
@@ -208,7 +213,7 @@ fn named(name: &OsStr) -> io::Result<[PathBuf; 3]> {
         return create_job_dir(Path::new(name).components().as_path());
     }
     if let Some(dir) = Path::new(name).parent().filter(|dir| !dir.as_os_str().is_empty()) {
-        fs::create_dir_all(dir)?;
+        create_dirs(dir)?;
     }
     Ok([&b""[..], b".err", b".seq"].map(|end| PathBuf::from(os_string_from_encoded([bytes, end].concat()))))
 }
