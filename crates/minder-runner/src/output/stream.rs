@@ -223,7 +223,7 @@ impl OutputStream {
     /// Drops what waits for the reader. If anything did, nothing waits from here on: a reader that takes
     /// nothing gets no more.
     pub(crate) fn abandon(&self) {
-        let state = &mut *self.0.lock();
+        let state = &mut *self.0.state.lock();
         if self.is_stalled() {
             self.0.clear(state);
         }
