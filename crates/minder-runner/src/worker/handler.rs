@@ -253,7 +253,7 @@ impl JobHandler for RunWorker<'_> {
             }
             Event::Exited { exit, .. } => {
                 let context = self.context;
-                let Some(running) = self.running.get_mut(attempt.slot) else { return None };
+                let running = self.running.get_mut(attempt.slot)?;
                 running.has_exited = true;
                 let status = exit.status;
                 if signals::looks_killed(status.code(), status.signal()) && context.status.has_failed() {
