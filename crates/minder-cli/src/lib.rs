@@ -78,8 +78,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         && let Some(name) = args.get(1).filter(|name| *name == "bench" || *name == "clock")
     {
         return exit_code(Err(anyhow!(
-            "`minder {}` is the feature `lab`: this minder was built without it (cargo install minder-cli \
-             --features lab)",
+            "`minder {}` belongs to the feature `lab`: this minder was built without it (cargo \
+             install minder-cli --features lab)",
             name.display()
         )));
     }

@@ -4,7 +4,7 @@
 //! locks is valid after each statement, so the other threads continue with it.
 
 use std::sync::{PoisonError, TryLockError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use std::sync::MutexGuard;
 
@@ -68,10 +68,14 @@ impl Condvar {
     /// Waits while `condition` holds.
     pub fn wait_while<'a, T>(
         &self,
-        guard: MutexGuard<'a, T>,
-        condition: impl FnMut(&mut T) -> bool,
+        mut guard: MutexGuard<'a, T>,
+        mut condition: impl FnMut(&mut T) -> bool,
     ) -> MutexGuard<'a, T> {
-        self.0.wait_while(guard, condition).unwrap_or_else(PoisonError::into_inner)
+        // That of std ends at the first notification of a poisoned mutex.
+        while condition(&mut guard) {
+            guard = self.wait(guard);
+        }
+        guard
     }
 
     /// Waits as [`wait`](Self::wait) does, for at most `timeout`.
@@ -82,18 +86,24 @@ impl Condvar {
     /// Waits while `condition` holds, for at most `timeout`.
     pub fn wait_timeout_while<'a, T>(
         &self,
-        guard: MutexGuard<'a, T>,
+        mut guard: MutexGuard<'a, T>,
         timeout: Duration,
-        condition: impl FnMut(&mut T) -> bool,
+        mut condition: impl FnMut(&mut T) -> bool,
     ) -> MutexGuard<'a, T> {
-        self.0.wait_timeout_while(guard, timeout, condition).unwrap_or_else(PoisonError::into_inner).0
+        let since = Instant::now();
+        while condition(&mut guard) {
+            let Some(left) = timeout.checked_sub(since.elapsed()).filter(|left| !left.is_zero()) else {
+                break;
+            };
+            guard = self.wait_timeout(guard, left);
+        }
+        guard
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::Instant;
 
     use super::*;
 

@@ -216,8 +216,8 @@ struct ShutdownState {
     deadline: Option<Instant>,
 }
 
-/// The first signal asks the jobs to end, the second kills them, the third does not wait for jobs
-/// that cannot be killed, or for readers.
+/// The first signal asks the jobs to end, the second kills them. The third does not wait for jobs that
+/// cannot be killed; if output waits for a reader, it gives that up, and a moment later the worker threads.
 fn handle_signal(
     signal: Signal,
     guard: &ProcessGuard,
@@ -269,9 +269,11 @@ fn suspend_run(guard: &ProcessGuard, context: &RunContext<'_>) {
     context.pool.resume();
 }
 
-/// Returns `true` if a reader may hold up the output of a job.
+/// Returns `true` if a reader holds up output: it takes nothing of what waits, or of what the kernel
+/// forwards.
 fn holds_output(context: &RunContext<'_>) -> bool {
-    context.sequencer.is_stalled() || context.status.has_forwarded()
+    context.sequencer.is_stalled()
+        || context.status.has_forwarded() && !context.sequencer.stdio.takes_output()
 }
 
 /// Ends the run without what its readers do not take, so that the worker threads can record what is
@@ -308,7 +310,11 @@ fn force_exit(context: &RunContext<'_>, shutdown: &ShutdownState, started_at: In
 /// Records and reports the end of a run whose worker threads have not ended. What they have counted is
 /// missing.
 fn record_end(context: &RunContext<'_>, signal: Option<Signal>, started_at: Instant) {
-    let report = outcome::report(context, RunStats::default(), signal, Vec::new(), started_at.elapsed());
+    // The jobs that have no event are cut off.
+    let [failed, _] = context.status.recorded();
+    let cancelled = context.pool.counts().failed.saturating_sub(failed);
+    let stats = RunStats { cancelled, ..RunStats::default() };
+    let report = outcome::report(context, stats, signal, Vec::new(), started_at.elapsed());
     // The process ends, and a message could not be more than that.
     let _ = context.recorder.append_end(outcome::attempt_finished(context, &report, None));
     context.observer.finished(&report);

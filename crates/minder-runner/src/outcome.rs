@@ -13,8 +13,8 @@ use crate::exit_status;
 use crate::report::{HaltSummary, RunEnd, RunReport, RunStats};
 use crate::resume::ResumeFilter;
 
-/// Makes the report of a run whose worker threads have ended. `signal` is the signal that ended it, and
-/// `orphans` are processes that jobs left running.
+/// Makes the report of a run whose worker threads have ended, or are not waited for. `signal` is the signal
+/// that ended it, and `orphans` are processes that jobs left running.
 pub(crate) fn report(
     context: &RunContext<'_>,
     mut stats: RunStats,
@@ -104,7 +104,7 @@ fn error_status(context: &RunContext<'_>) -> u8 {
 }
 
 /// Returns the exit status of a run that no signal and no error of ours ended. The `cancelled` jobs, which
-/// `--halt now` killed, have not failed.
+/// have no result, have not failed.
 fn status(context: &RunContext<'_>, counts: JobCounts, cancelled: u64) -> u8 {
     let failed = counts.failed.saturating_sub(cancelled);
     if context.config.exit_status == ExitStatusRule::Xargs && failed > 0 {
@@ -112,15 +112,21 @@ fn status(context: &RunContext<'_>, counts: JobCounts, cancelled: u64) -> u8 {
         return context.status.xargs_status().max(exit_status::XARGS_FAILED);
     }
     let halt = context.config.control.halt;
-    let percent = halt.is_some_and(|halt| matches!(halt.threshold(), Threshold::Percent(_)));
-    let first = halt.is_some_and(|halt| halt.threshold() == Threshold::Count(1));
+    let jobs = context.queue.total().unwrap_or(counts.succeeded + counts.failed).max(1);
+    let threshold = halt.map(|halt| halt.threshold());
+    let percent = matches!(threshold, Some(Threshold::Percent(_)));
+    // GNU parallel's rule for a percentage, too: exactly one job.
+    let first = match threshold {
+        Some(Threshold::Count(count)) => count == 1,
+        Some(Threshold::Percent(percent)) => u64::from(percent) * jobs == 100,
+        _ => false,
+    };
     match (context.pool.halted_by().map(|by| by.on), context.status.first_failure()) {
         (Some(HaltTrigger::Succeeded), _) => exit_status::SUCCESS,
-        (Some(HaltTrigger::Failed), Some(status)) if failed == 1 || first => status,
+        (Some(HaltTrigger::Failed), Some(status)) if first || (failed == 1 && !percent) => status,
         (Some(HaltTrigger::Finished), Some(status)) if first => status,
         (_, Some(_)) if percent => {
-            let jobs = context.queue.total().unwrap_or(counts.succeeded + counts.failed).max(1);
-            u8::try_from(failed.saturating_mul(100) / jobs).unwrap_or(100).max(1)
+            u8::try_from(failed.saturating_mul(100).div_ceil(jobs)).unwrap_or(100).max(1)
         }
         _ => exit_status::of_failed(failed),
     }

@@ -369,10 +369,20 @@ fn halt_and_timeout_report_jobs_as_gnu_parallel_does() {
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn halt_reports_how_many_jobs_it_waits_for() {
-    let out = parallel(&["-j2", "--halt", "soon,fail=1", "sleep {}; exit 1", ":::", "0", "1", "0"]);
-    let expected = "minder: This job failed:\nsleep 0; exit 1\n\
+    let dir = temp_dir();
+    // The first job fails once the second one runs.
+    let scripts = [("first", "read line < fifo; exit 1"), ("second", "echo > fifo; sleep 1; exit 1")];
+    for (name, script) in scripts {
+        std::fs::write(dir.path().join(name), script).expect("write script");
+    }
+    rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("fifo"), rustix::fs::Mode::RWXU)
+        .expect("create FIFO");
+    let mut command =
+        face("parallel", &["-j2", "--halt", "soon,fail=1", "sh {}", ":::", "first", "second", "first"]);
+    let out = Run::start(command.current_dir(dir.path())).wait();
+    let expected = "minder: This job failed:\nsh first\n\
                     minder: Starting no more jobs. Waiting for 1 jobs to finish.\n\
-                    minder: This job failed:\nsleep 1; exit 1\n";
+                    minder: This job failed:\nsh second\n";
     out.exit_code(1).stderr(expected);
 }
 

@@ -425,6 +425,21 @@ fn interrupted_run_gives_its_reader_up() {
     }
 }
 
+/// A reader that takes everything is not given up while processes of a job have their grace time.
+#[test]
+fn interrupted_run_keeps_a_reader_that_takes_everything() {
+    const LEN: usize = 3_000_000;
+    let place = Place::new();
+    let job = "if [ {} = 2 ]; then echo second; echo x >>../marks; exit; fi; yes | head -c 3000000; \
+               (trap '' TERM; exec sleep 9) & trap 'exit 0' TERM; wait";
+    let (run, mut reader) = start(&place, "run --no-record --grace 60 -k -j2", [job, ":::", "1", "2"]);
+    reader.read_exact(&mut vec![0; LEN]).expect("read the output of the first job");
+    wait_until("the second job has run", || marks(&place) == 1);
+    run.signal(Signal::TERM);
+    assert_eq!(read_all(reader), "second\n");
+    run.wait().killed_by(Signal::TERM);
+}
+
 /// The third signal waits for no reader. The run is recorded nevertheless.
 #[test]
 fn third_signal_ends_and_records_a_run_that_is_not_read() {

@@ -5,8 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use minder::os::wait_ready;
+use minder::poll::Interest;
 use minder::{Chunk, Stream};
 use minder_os::files::read_at;
 use minder_os::stdio::{StdStream, std_file, std_was_closed};
@@ -121,6 +123,11 @@ impl StdioWriter {
     /// Returns `true` if standard output has no reader any more.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Returns `false` if a write to standard output would wait for its reader.
+    pub(crate) fn takes_output(&self) -> bool {
+        wait_ready(&**self.out.file(), Interest::WRITABLE, Some(Instant::now())).unwrap_or(true)
     }
 
     /// Returns `true` if output can no longer be written, for any reason.

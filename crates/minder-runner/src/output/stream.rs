@@ -294,6 +294,9 @@ impl OutputStream {
     }
 
     fn push(&self, mut state: MutexGuard<'_, State>, item: Item) {
+        if self.has_failed() {
+            return;
+        }
         state.queue.push_back(item);
         state.queued += 1;
         if !self.0.stalled.swap(true, Ordering::SeqCst) {

@@ -74,7 +74,8 @@ impl RunWorker<'_> {
         (outcome, cause): (Outcome, EndCause),
         (may_be_cut_off, queued): (bool, Option<[u64; 2]>),
     ) {
-        running.is_held = may_be_cut_off;
+        // A job that waits for the reader alone exited before a halt, too.
+        running.is_held = may_be_cut_off || (queued.is_some() && !self.context.pool.is_cancelled());
         // While the output is held, no other job may show its output live.
         self.context.sequencer.note_finished();
         let columns = JobArgs::Columns(task.columns().to_vec());

@@ -247,6 +247,8 @@ pub(crate) fn forward(
     if let Some(file) = context.sequencer.open_to_forward() {
         // If the child set refuses, the bytes keep passing through this process.
         running.output.is_forwarded = children.forward(child, Stream::Stdout, &file).is_ok();
-        context.status.note_forwarding();
+        if running.output.is_forwarded {
+            context.status.note_forwarding();
+        }
     }
 }
