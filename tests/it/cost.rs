@@ -54,7 +54,8 @@ fn system_calls_per_job() {
     let each = |of: fn(&Calls) -> u64| {
         let per_job =
             |[few, many]: &[Calls; 2]| (of(many) as f64 - of(few) as f64) / (JOBS[1] - JOBS[0]) as f64;
-        median(samples.iter().map(per_job))
+        // The least: on a busy machine fewer events arrive together, and a wait returns fewer of them.
+        samples.iter().map(per_job).fold(f64::INFINITY, f64::min)
     };
     check(&[
         ("calls-per-job", each(|calls| calls.total() + calls.program)),

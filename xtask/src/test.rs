@@ -102,13 +102,6 @@ const STEPS: [Step; 17] = [
         |options| emacs::check::check(options.part).map(Done::from),
     ),
     Step::new(
-        "cost",
-        Side::First,
-        Part::Rest,
-        "system calls, instructions, memory and bytes of a release build are within their budget",
-        |_| cost::check().map(Done::from),
-    ),
-    Step::new(
         "random",
         Side::First,
         Part::Rest,
@@ -144,6 +137,14 @@ const STEPS: [Step; 17] = [
         Part::Rest,
         "the heap of cells accesses memory as it may, by Miri and AddressSanitizer",
         memory,
+    ),
+    // Last: beside busy steps fewer events arrive together, and a job takes more system calls.
+    Step::new(
+        "cost",
+        Side::First,
+        Part::Rest,
+        "system calls, instructions, memory and bytes of a release build are within their budget",
+        |_| cost::check().map(Done::from),
     ),
     // The tests under Wine wait for long: the steps beside them use that time.
     Step::new("wine", Side::Second, Part::Rest, "the Windows half runs, under Wine", windows),
