@@ -38,6 +38,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) slots: usize,
     /// The most slots that there are descriptors for.
     pub(crate) max_slots: usize,
+    /// How much of an incomplete line each stream of a job may keep.
+    pub(crate) line_max: usize,
     pub(crate) pool: &'a Arc<JobPool<Task>>,
     pub(crate) sequencer: &'a OutputSequencer,
     pub(crate) queue: &'a JobQueue,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 
@@ -18,9 +18,12 @@ use crate::notice::Notice;
 use crate::observer::Observer;
 use crate::output::store::AppendFile;
 use crate::output::store::FinishedJob;
+use crate::output::store::JobFile;
 use crate::resume::ResumeFilter;
 use crate::text::format_error;
 use crate::text::os_error_text;
+use minder::Charge;
+use minder_os::files::{create_private_file, create_unnamed_file};
 use minder_os::host_stats::{self, ProcessorTimes};
 use minder_record::event::{AttemptFinished, AttemptHost, FAILED, JobList, JournalEvent, OsBytes, OutputDir};
 use minder_record::joblog::{self, Joblog};
@@ -51,6 +54,8 @@ pub(crate) struct RunRecorder {
     /// Whether everything was there that the attempt needs before its first job. One that is refused leaves
     /// nothing behind.
     has_begun: AtomicBool,
+    /// How many files were created for jobs to write to.
+    job_files: AtomicU64,
 }
 
 /// The variables that are recorded. They often explain why a job failed, and contain nothing secret.
@@ -310,6 +315,28 @@ impl RunRecorder {
     /// Returns the file of a worker thread for small outputs.
     pub(crate) fn store(&self, worker: usize) -> AppendFile {
         AppendFile::new(&self.dir, self.file_prefix("out", worker))
+    }
+
+    /// Creates a file that a job writes to, or that has output of one job.
+    ///
+    /// # Errors
+    /// One line: the directory for waiting output takes no file.
+    pub(crate) fn create_job_file(&self) -> Result<JobFile, String> {
+        let created = match self.file_prefix("spill", 0) {
+            None => create_unnamed_file(&self.dir).map(|file| (file, None)),
+            Some(prefix) => {
+                let number = self.job_files.fetch_add(1, Ordering::Relaxed) + 1;
+                let path = self.dir.join(format!("{prefix}-job{number}"));
+                create_private_file(&path).map(|file| (file, Some(path)))
+            }
+        };
+        let (file, path) = created.map_err(|error| self.cannot_make_file(&error))?;
+        Ok(JobFile { file: Some(file), path, range: 0..0, charge: Charge::default() })
+    }
+
+    /// Returns the message for a file that cannot be made in the directory for waiting output.
+    pub(crate) fn cannot_make_file(&self, error: &std::io::Error) -> String {
+        format!("cannot make a file for output in `{}`: {}", self.dir.display(), os_error_text(error))
     }
 
     pub(crate) fn syncs(&self) -> bool {

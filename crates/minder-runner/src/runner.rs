@@ -33,6 +33,7 @@ use crate::notice::Notice;
 use crate::observer::Observer;
 use crate::outcome;
 use crate::output::batch::OutputBatch;
+use crate::output::line_buffer::line_max;
 use crate::output::sequencer::{LineBreaks, OutputSequencer};
 use crate::output::stdio::StdioWriter;
 use crate::output::store::HeldMemory;
@@ -169,6 +170,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
         observer: &observer,
         slots,
         max_slots,
+        line_max: line_max(config.buffer, slots),
         pool: &pool,
         sequencer: &sequencer,
         queue: &queue,
@@ -332,11 +334,11 @@ fn run_worker(context: &RunContext<'_>, set: &mut ChildSet, index: usize, worker
     }
     let memory = HeldMemory::new(held_bytes_max(context.config, recorder, workers));
     let batch = OutputBatch::new(store, memory, recorder.syncs());
-    let mut worker = RunWorker::new(context, batch, index, workers);
+    let mut worker = RunWorker::new(context, batch, workers);
     let _panic_guard = PanicGuard(context);
     // The worker has handled the error in `worker_failed`.
     let _ = context.pool.run_worker(set, index, workers, &mut worker);
-    worker.finish()
+    worker.into_stats()
 }
 
 /// Writes output that waits when no job runs any more, even out of order: the jobs before it were

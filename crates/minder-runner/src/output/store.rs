@@ -62,7 +62,8 @@ pub(crate) struct Segment {
 /// Where a segment is.
 #[derive(Debug)]
 pub(crate) enum Location {
-    /// In the memory of the worker thread that ran the job, and nowhere else.
+    /// In the memory of the worker thread that ran the job, and nowhere else: a range of the bytes of the
+    /// job's [`GatheredOutput`](super::gathered::GatheredOutput), and of those of the batch once it is there.
     Batch(Range<usize>),
     /// In memory, after the batch was written. Only the output of a run without a record waits
     /// there.
@@ -74,7 +75,8 @@ pub(crate) enum Location {
 }
 
 impl Location {
-    fn len(&self) -> u64 {
+    /// Returns the number of its bytes.
+    pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Batch(range) => range.len() as u64,
             Self::Held(held) => held.as_slice().len() as u64,

@@ -11,6 +11,8 @@ pub(crate) enum Refusal {
     Own(String),
     /// Because of something that other jobs would meet as well. The run ends.
     All(String),
+    /// Because the input lacks a value that every job needs. The run ends.
+    Input(String),
 }
 
 impl Refusal {

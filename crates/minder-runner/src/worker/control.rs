@@ -2,23 +2,20 @@
 //! depend on the median.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use minder::Size;
 use minder::jobs::ChildControl;
 use minder_os::terminal::terminal_size;
 
-use super::state::RunWorker;
-use crate::config::{PipeConfig, Timeout};
+use super::running_job::RunningJob;
+use super::running_jobs::RunningJobs;
+use crate::config::Timeout;
 use crate::job_table::JobRequest;
 
 /// A time-out relative to the median is at least this much above it. What a scheduler adds to the time of a
 /// job of some milliseconds is a multiple of it.
 const ABOVE_MEDIAN: Duration = Duration::from_millis(500);
-
-/// How long a start of a job with a stream may fail because the system is short of something, while the input
-/// waits for it.
-const STREAMS_SHORTAGE_MAX: Duration = Duration::from_secs(1);
 
 /// Returns the time-out that is `times` the median, if there is such a time.
 fn median_limit(median: Duration, times: f64) -> Option<Duration> {
@@ -26,33 +23,17 @@ fn median_limit(median: Duration, times: f64) -> Option<Duration> {
     Some(limit.max(median + ABOVE_MEDIAN))
 }
 
-impl RunWorker<'_> {
-    /// Ends the run if a job whose stream waits could not be started for a while: those that run get no
-    /// more input before, and so do not end.
-    pub(super) fn check_streams(&mut self) {
-        let context = self.context;
-        let flag = context.config.pipe.as_ref().and_then(PipeConfig::stream_flag);
-        let Some((flag, splitter)) = flag.zip(context.queue.splitter()) else { return };
-        let since = *self.short_since.get_or_insert_with(Instant::now);
-        if since.elapsed() < STREAMS_SHORTAGE_MAX || !splitter.waits_for_starts() {
-            return;
-        }
-        context.fail(format!(
-            "cannot start all jobs of `{flag}`, which run at once: no process, descriptor or memory is free \
-             (use a lower -j; `minder doctor` shows the limits)"
-        ));
-    }
-
+impl RunningJobs<'_> {
     /// Writes more input to the job in a slot, and wakes the worker threads if that unblocks
     /// another job.
-    pub(crate) fn feed_stdin(&mut self, slot: u32, children: &mut ChildControl<'_>) {
+    pub(super) fn feed_stdin(&mut self, slot: u32, children: &mut ChildControl<'_>) {
         let context = self.context;
         let Some(splitter) = context.queue.splitter() else { return };
-        let Some(running) = self.running.get_mut(slot) else { return };
+        let Some(running) = self.get_mut(slot) else { return };
         let (Some(feeder), Some(child)) = (&mut running.stdin, running.child) else { return };
         let again = feeder.write(splitter, child, children);
         if feeder.waiting {
-            self.running.starved_stdin.insert(slot);
+            self.starved_stdin.insert(slot);
         }
         if again {
             context.pool.wake();
@@ -60,9 +41,9 @@ impl RunWorker<'_> {
     }
 
     /// Writes input to the jobs that had to wait for the reader.
-    pub(crate) fn feed_starved(&mut self, children: &mut ChildControl<'_>) {
-        for slot in std::mem::take(&mut self.running.starved_stdin) {
-            let feeder = self.running.get_mut(slot).and_then(|running| running.stdin.as_ref());
+    pub(super) fn feed_starved(&mut self, children: &mut ChildControl<'_>) {
+        for slot in std::mem::take(&mut self.starved_stdin) {
+            let feeder = self.get_mut(slot).and_then(|running| running.stdin.as_ref());
             if feeder.is_some_and(|feeder| feeder.waiting) {
                 self.feed_stdin(slot, children);
             }
@@ -70,17 +51,16 @@ impl RunWorker<'_> {
     }
 
     /// Carries out the requests for jobs that run on this worker thread.
-    pub(crate) fn apply_requests(&mut self, children: &mut ChildControl<'_>) {
-        let job_table = self.context.job_table;
-        for (job, request) in job_table.take_requests(|job| self.running.slot_of(job).is_some()) {
-            let Some(slot) = self.running.slot_of(job) else { continue };
-            let Some(running) = self.running.get_mut(slot) else { continue };
-            let Some(child) = running.child else { continue };
+    pub(super) fn apply_requests(&mut self, children: &mut ChildControl<'_>) {
+        let context = self.context;
+        for (job, request) in context.job_table.take_requests(|job| self.slot_of(job).is_some()) {
+            let running = self.slot_of(job).and_then(|slot| self.get_mut(slot));
+            let Some((running, child)) = running.and_then(RunningJob::with_child) else { continue };
             // These calls fail only for a child that has exited.
             let _ = match request {
                 JobRequest::Requeue => {
                     running.is_requeued = true;
-                    children.kill(child, self.context.config.kill())
+                    children.kill(child, context.config.kill())
                 }
                 JobRequest::Suspend => children.suspend(child),
                 JobRequest::Resume => children.resume(child),
@@ -89,40 +69,39 @@ impl RunWorker<'_> {
     }
 
     /// Gives the terminals of `--pty` the size of that of minder, if it has changed.
-    pub(crate) fn resize_terminals(&mut self, children: &mut ChildControl<'_>) {
+    pub(super) fn resize_terminals(&mut self, children: &mut ChildControl<'_>) {
         let resizes = self.context.status.resizes.load(Ordering::SeqCst);
         if std::mem::replace(&mut self.resizes, resizes) == resizes {
             return;
         }
         let Some(size) = terminal_size() else { return };
         let size = Size::new(size.rows, size.columns);
-        for slot in self.running.slots().collect::<Vec<_>>() {
-            if let Some(child) = self.running.get_mut(slot).and_then(|running| running.child) {
-                // It fails only for a child that has exited.
-                let _ = children.resize_terminal(child, size);
-            }
+        for child in self.jobs_mut().filter_map(|running| running.child) {
+            // It fails only for a child that has exited.
+            let _ = children.resize_terminal(child, size);
         }
     }
 
     /// Sets the time-outs that depend on the median wall time of finished jobs.
-    pub(crate) fn update_median_timeouts(&mut self, children: &mut ChildControl<'_>) {
-        let Some(Timeout::Median(times)) = self.context.config.control.timeout else { return };
-        let median = self.context.job_table.median();
+    pub(super) fn update_median_timeouts(&mut self, children: &mut ChildControl<'_>) {
+        let context = self.context;
+        let Some(Timeout::Median(times)) = context.config.control.timeout else { return };
+        let median = context.job_table.median();
         let changed = self.median != median;
         self.median = median;
         let Some(limit) = median.and_then(|median| median_limit(median, times)) else { return };
-        let new = std::mem::take(&mut self.running.without_timeout);
-        let slots = if changed { self.running.slots().collect() } else { new };
+        let new = std::mem::take(&mut self.without_timeout);
+        let slots = if changed { self.slots().collect() } else { new };
         for slot in slots {
-            let Some(running) = self.running.get_mut(slot) else { continue };
+            let running = self.get_mut(slot).and_then(RunningJob::with_child);
+            let Some((running, child)) = running else { continue };
             // The time in which the job was suspended does not count.
-            let Some(child) = running.child else { continue };
             let Ok(suspended_time) = children.suspended_time(child) else { continue };
             let Some(at) = running.started_at.checked_add(limit.saturating_add(suspended_time)) else {
                 continue;
             };
             running.timeout = Some(limit);
-            let _ = children.set_deadline(child, Some((at, self.context.config.kill())));
+            let _ = children.set_deadline(child, Some((at, context.config.kill())));
         }
     }
 }

@@ -5,32 +5,34 @@ use std::time::Duration;
 
 use minder::jobs::{Attempt, JobResult};
 use minder::{ExitStatus, Outcome, Stream};
-
-use super::job_output::last_bytes;
-use super::state::RunWorker;
-use crate::config::{OutputTime, OutputView};
-use crate::input::JobArgs;
-use crate::notice::Notice;
-use crate::output::decorate::LineStyle;
-use crate::output::store::{FinishedJob, JobFile, Location};
-use crate::queue::Task;
-use crate::recorder::command_of;
-use crate::report::{EndCause, FailureReason, JobEnd};
-use crate::results::cannot_write;
-use crate::results::table::Output;
-use crate::results::table::ResultsTable;
-use crate::splitter::InputBlock;
-use crate::text::os_error_text;
-use crate::worker::job_values::job_values;
-use crate::worker::output::close_styled_lines;
-use crate::worker::running_job::RunningJob;
-use crate::worker::running_job::unstarted_event;
 use minder_record::event::{JobFinished, JournalEvent, OsBytes, OutputSegment};
 use minder_record::{codec, joblog};
 
+use super::held::{HeldJob, HeldJobs};
+use super::job_values::job_values;
+use super::running_job::{AttemptEnd, RunningJob, unstarted_event};
+use crate::commit::PendingEvents;
+use crate::config::{OutputTime, OutputView};
+use crate::context::RunContext;
+use crate::input::JobArgs;
+use crate::notice::Notice;
+use crate::output::batch::OutputBatch;
+use crate::output::decorate::LineStyle;
+use crate::output::gathered::GatheredOutput;
+use crate::output::store::{FinishedJob, Location};
+use crate::queue::Task;
+use crate::recorder::command_of;
+use crate::report::{EndCause, FailureReason, JobEnd, RunStats};
+use crate::results::table::{Output, ResultsTable};
+use crate::splitter::InputBlock;
+use crate::text::shorten;
+
+/// A table row whose output is larger than this is built in a file, not in memory.
+const ROW_MAX: u64 = 256 << 10;
+
 /// Whether a finished job has an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Recorded {
+enum Recorded {
     /// It has one.
     Yes,
     /// The end of the run cut it off. It runs again.
@@ -39,51 +41,160 @@ pub(crate) enum Recorded {
     Unseen,
 }
 
-/// A table row whose output is larger than this is built in a file, not in memory.
-const ROW_MAX: u64 = 256 << 10;
+/// Records and counts the finished jobs of one worker thread, and gives their output to the committer.
+pub(super) struct Finisher<'a> {
+    context: &'a RunContext<'a>,
+    batch: OutputBatch,
+    /// Encoded events of the jobs in the batch.
+    events: PendingEvents,
+    pub(super) stats: RunStats,
+    pub(super) held: HeldJobs<'a>,
+    /// The most jobs in a batch.
+    slots: usize,
+}
 
-impl RunWorker<'_> {
-    /// Counts and reports a job that could not be started.
-    pub(crate) fn fail_unstarted(
+impl<'a> Finisher<'a> {
+    pub(super) fn new(context: &'a RunContext<'a>, batch: OutputBatch, slots: usize) -> Self {
+        Self {
+            context,
+            batch,
+            events: PendingEvents::default(),
+            stats: RunStats::default(),
+            held: HeldJobs::new(context),
+            slots,
+        }
+    }
+
+    /// Records the held jobs, writes the batch, and returns what was counted.
+    pub(super) fn into_stats(mut self) -> RunStats {
+        while let Some(held) = self.held.wait_for_next() {
+            self.finish_held(held);
+        }
+        self.flush();
+        self.stats
+    }
+
+    /// Returns what messages call a job.
+    pub(super) fn name(&self, attempt: Attempt, task: &Task) -> String {
+        match &task.item {
+            JobArgs::Columns(_) => shorten(&self.context.config.template.display_escaped(&job_values(
+                self.context,
+                task,
+                attempt,
+            ))),
+            JobArgs::Unfit(_) => format!("job {}", task.number),
+        }
+    }
+
+    /// Records, shows and counts a job whose last attempt ended, or holds it back for that.
+    pub(super) fn finish(&mut self, end: AttemptEnd<'_>, mut running: Box<RunningJob>) {
+        let may_be_cut_off = self.held.must_hold(&running, end.outcome);
+        let queued = running.unread_output(self.context);
+        if may_be_cut_off || queued.is_some() {
+            self.held.push(end, running, may_be_cut_off, queued);
+            while let Some(held) = self.held.pop_excess() {
+                self.finish_held(held);
+            }
+        } else {
+            self.record(end, &mut running);
+        }
+        self.flush_if_full();
+    }
+
+    /// Records the held jobs that are due.
+    pub(super) fn release_held(&mut self) {
+        while let Some(held) = self.held.pop_due() {
+            self.finish_held(held);
+        }
+    }
+
+    fn finish_held(&mut self, held: HeldJob) {
+        let HeldJob { attempt, task, mut running, outcome, cause, .. } = held;
+        running.output.gathered.reopen_files();
+        self.record(AttemptEnd { attempt, task: &task, outcome: &outcome, cause }, &mut running);
+        self.flush_if_full();
+        // Only now: the job is in the batch and counted there again, so no other job can claim live
+        // output in between.
+        self.context.sequencer.forget_finished();
+    }
+
+    /// Records, shows and counts a finished job.
+    fn record(&mut self, end: AttemptEnd<'_>, running: &mut RunningJob) {
+        let recorded = self.record_and_show(end, running);
+        let AttemptEnd { attempt, task, outcome, cause } = end;
+        let mut stats = std::mem::take(&mut self.stats);
+        let wall = running.wall();
+        let name = || self.name(attempt, task);
+        match recorded {
+            Recorded::Yes => {
+                if running.succeeded && attempt.attempt > 1 {
+                    stats.add_flaky(attempt.attempt, name);
+                }
+                stats.add(cause, outcome, running.succeeded, wall, name);
+            }
+            Recorded::CutOff if running.succeeded => stats.add_withdrawn(outcome.exit, wall),
+            Recorded::Unseen if running.succeeded => stats.add_unseen(outcome.exit, wall),
+            Recorded::CutOff | Recorded::Unseen => {
+                stats.add_cancelled(cause, outcome.exit, wall, running.is_last_attempt, name);
+            }
+        }
+        self.stats = stats;
+    }
+
+    /// Records, reports and counts an attempt that failed, of a job that is to be started again. What it left
+    /// behind is dropped.
+    pub(super) fn finish_attempt(
         &mut self,
-        attempt: Attempt,
-        task: &Task,
-        name: &str,
-        why: &str,
-    ) -> JobResult {
-        self.context.observer.notice(&Notice::CannotRun { job: name.to_owned(), reason: why.to_owned() });
-        self.stats.add_unstarted(name, why);
+        end: AttemptEnd<'_>,
+        mut running: Box<RunningJob>,
+        result: JobResult,
+    ) {
+        let context = self.context;
+        if matches!(result, JobResult::Failure) {
+            self.record_attempt(end, &mut running);
+            if context.observer.wants_job_ends() {
+                let job_end = self.job_end(end, &running, false);
+                let attempts_max = Some(context.config.control.attempts).filter(|max| *max < u32::MAX);
+                context.observer.job_retried(&job_end, end.attempt.attempt, attempts_max);
+            }
+        }
+        self.discard_attempt(&mut running, end.task);
+        self.stats.add_attempt(end.cause, end.outcome.exit, running.wall());
+    }
+
+    /// Counts and reports a job that could not be started.
+    pub(super) fn fail_unstarted(&mut self, attempt: Attempt, task: &Task, why: &str) -> JobResult {
+        let name = self.name(attempt, task);
+        self.context.observer.notice(&Notice::CannotRun { job: name.clone(), reason: why.to_owned() });
+        self.stats.add_unstarted(&name, why);
         let mut event = unstarted_event(task.number, self.args(task), why);
+        let mut output = GatheredOutput::default();
         let mut needs_shown_event = false;
         if let Some(table) = &self.context.table {
-            if let Err(error) =
-                self.replace_with_table_row(table, &event, attempt, task, &mut RunningJob::new(task.number))
-            {
-                self.batch.discard();
+            if let Err(error) = self.replace_with_table_row(table, &event, attempt, task, &mut output) {
                 self.context.fail(error);
                 return JobResult::PermanentFailure;
             }
-            event.kept = self.kept_segments();
+            event.kept = self.kept_segments(&output);
             needs_shown_event = self.context.recorder.is_kept();
         }
         self.encode_event(attempt, task, event);
         let failure = Some(FailureReason::NotStarted(why.to_owned()));
         let command = self.wanted_command(attempt, task, failure.as_ref());
-        let name = name.to_owned();
         let end = JobEnd { name, wall: Duration::ZERO, failure, is_cut_off: false, command };
         let end = self.context.observer.wants_job_ends().then(|| Box::new(end));
-        self.push_finished(FinishedJob { needs_shown_event, end, ..FinishedJob::new(task.number) });
+        self.push(&mut output, FinishedJob { needs_shown_event, end, ..FinishedJob::new(task.number) });
         JobResult::PermanentFailure
     }
 
-    pub(crate) fn args(&self, task: &Task) -> Vec<OsBytes> {
+    fn args(&self, task: &Task) -> Vec<OsBytes> {
         if self.context.config.record.redact {
             return Vec::new();
         }
         task.columns().iter().map(|value| OsBytes::from(value.as_os_str())).collect()
     }
 
-    pub(crate) fn encode_event(&mut self, attempt: Attempt, task: &Task, mut event: JobFinished) {
+    fn encode_event(&mut self, attempt: Attempt, task: &Task, mut event: JobFinished) {
         let context = self.context;
         if let Some(InputBlock { range, checksum }) = &task.input_block {
             event.block_at = range.start;
@@ -102,7 +213,7 @@ impl RunWorker<'_> {
 
     /// Commits the batch: saves the output of its jobs, appends their events, and writes what may
     /// be written now.
-    pub(crate) fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         if self.batch.is_empty() && self.events.journal.is_empty() {
             return;
         }
@@ -117,56 +228,26 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Moves the rest of a finished job's output into the batch.
-    pub(crate) fn collect_output(&mut self, running: &mut RunningJob) -> Result<(), String> {
-        for (stream, mut job_file) in
-            [Stream::Stdout, Stream::Stderr].into_iter().zip(running.output.spool.drain(..))
-        {
-            let len = job_file
-                .written()
-                .map_err(|error| format!("cannot read the output of a job: {}", os_error_text(&error)))?;
-            running.output.written[stream as usize] = len;
-            job_file.range = 0..len;
-            if let (Some(results), Some(file)) = (&mut running.output.results, &job_file.file) {
-                let pushed = results.push_file(stream, file, 0, len);
-                pushed.map_err(|error| cannot_write(results.place(), &error))?;
-            }
-            match len {
-                0 => job_file.remove(),
-                _ => self.batch.push_file(stream, job_file),
-            }
+    fn flush_if_full(&mut self) {
+        if self.batch.is_full(self.slots) {
+            self.flush();
         }
-        let batch = &mut self.batch;
-        running.output.take_rest_of_lines(|stream, bytes| batch.push(stream, bytes));
-        let Some(results) = &running.output.results else { return Ok(()) };
-        for stream in [Stream::Stdout, Stream::Stderr] {
-            let written = results.handed_over(stream);
-            let written = written.map_err(|error| cannot_write(results.place(), &error))?;
-            if let Some((file, len)) = written {
-                running.output.written[stream as usize] = len;
-                let end = file.metadata().map_or(len, |metadata| metadata.len());
-                running.output.tails[stream as usize].push(&last_bytes(file, end));
-            }
-        }
-        if let Some(line) = results.line() {
-            batch.push(Stream::Stdout, &line);
-        }
-        Ok(())
     }
 
-    /// Returns where the output of the current job is saved.
-    fn kept_segments(&self) -> Vec<OutputSegment> {
-        let batch = &self.batch;
+    /// Returns where the output of a job is saved that is the next one in the batch.
+    fn kept_segments(&self, output: &GatheredOutput) -> Vec<OutputSegment> {
         let mut kept = Vec::new();
-        for segment in batch.segments() {
+        for segment in output.segments() {
             let stream = segment.stream as u8 + 1;
             match &segment.location {
-                Location::Batch(range) => kept.extend(batch.place(range).map(|(file, at)| OutputSegment {
-                    stream,
-                    file: file.to_owned(),
-                    at,
-                    len: range.len() as u64,
-                })),
+                Location::Batch(range) => {
+                    kept.extend(self.batch.place_of_next(range).map(|(file, at)| OutputSegment {
+                        stream,
+                        file: file.to_owned(),
+                        at,
+                        len: range.len() as u64,
+                    }));
+                }
                 Location::Own(job_file) => {
                     let name = job_file.path.as_deref().and_then(|path| path.file_name());
                     kept.extend(name.map(|name| OutputSegment {
@@ -185,166 +266,133 @@ impl RunWorker<'_> {
 
     /// Replaces the output of a job by its row of the table.
     fn replace_with_table_row(
-        &mut self,
+        &self,
         table: &ResultsTable,
         event: &JobFinished,
         attempt: Attempt,
         task: &Task,
-        running: &mut RunningJob,
+        output: &mut GatheredOutput,
     ) -> Result<(), String> {
         let context = self.context;
+        let cannot_save = |error| context.committer.cannot_save(&error);
         let command = context.config.template.display(&job_values(context, task, attempt));
         table.begin(task.columns().len(), |line| context.sequencer.show(Stream::Stdout, line, None));
-        let large = self.batch.len() > ROW_MAX;
-        let file = if large { Some(self.spool(running)?) } else { None };
-        let batch = &self.batch;
-        let output: Output<'_> = &|stream, take| batch.for_each_chunk(stream, take);
+        let is_large = output.len() > ROW_MAX;
+        let job_file = if is_large { Some(context.recorder.create_job_file()?) } else { None };
+        let chunks: Output<'_> = &|stream, take| output.for_each_chunk(stream, take);
         let mut row = Vec::new();
-        let written = match &file {
+        let written = match job_file.as_ref().and_then(|job_file| job_file.file.as_ref()) {
             Some(file) => {
                 let mut file = BufWriter::new(file);
-                let written = table.row(event, &command, task.columns(), output, &mut file);
+                let written = table.row(event, &command, task.columns(), chunks, &mut file);
                 written.and_then(|()| file.flush())
             }
-            None => table.row(event, &command, task.columns(), output, &mut row),
+            None => table.row(event, &command, task.columns(), chunks, &mut row),
         };
-        written.map_err(|error| context.committer.cannot_save(&error))?;
-        self.batch.discard();
-        self.batch.push(Stream::Stdout, &row);
-        if let Some(mut job_file) = running.output.spool.pop() {
-            let len = job_file.written().map_err(|error| context.committer.cannot_save(&error))?;
-            job_file.range = 0..len;
-            self.batch.push_file(Stream::Stdout, job_file);
+        written.map_err(cannot_save)?;
+        output.discard();
+        output.push(Stream::Stdout, &row);
+        if let Some(mut job_file) = job_file {
+            job_file.range = 0..job_file.written().map_err(cannot_save)?;
+            output.push_file(Stream::Stdout, job_file);
         }
         Ok(())
     }
 
-    /// Returns the last bytes that a failed job wrote to one of its streams.
-    pub(crate) fn tail(&self, running: &mut RunningJob, stream: Stream) -> Option<OsBytes> {
-        // With `--files` the batch holds a file name instead of the job's output.
-        let is_own = running.output.results.as_ref().is_none_or(|results| results.shows(stream));
-        let tail = &mut running.output.tails[stream as usize];
-        for segment in self.batch.segments().iter().filter(|segment| is_own && segment.stream == stream) {
-            match &segment.location {
-                Location::Batch(range) => tail.push(self.batch.slice(range.clone())),
-                Location::Own(JobFile { file: Some(file), range, .. }) => {
-                    tail.push(&last_bytes(file, range.end))
-                }
-                _ => (),
-            }
-        }
-        let tail = tail.take();
-        // The header before the output is not the job's either.
-        let written = usize::try_from(running.output.written[stream as usize]).unwrap_or(usize::MAX);
-        let tail = &tail[tail.len().saturating_sub(written)..];
-        (!tail.is_empty()).then(|| OsBytes::from(tail))
-    }
-
-    fn push_finished(&mut self, finished: FinishedJob) {
+    /// Adds a finished job to the batch, with its output.
+    fn push(&mut self, output: &mut GatheredOutput, finished: FinishedJob) {
         self.context.sequencer.note_finished();
-        self.batch.finish_job(finished);
+        self.batch.push(output, finished);
     }
 
-    /// Prepares the output of the current job for the time at which it is written.
-    fn prepare_for(&mut self, time: OutputTime, running: &mut RunningJob) -> Result<(), String> {
+    /// Prepares the output of a job for the time at which it is written.
+    fn prepare_for(&self, time: OutputTime, output: &mut GatheredOutput) -> Result<(), String> {
         if time == OutputTime::Never {
-            self.batch.discard();
+            output.discard();
         }
         // The worker thread's file grows while anything in it waits. If it also has output that does not
         // wait, a job that does gets a separate file.
         let context = self.context;
         let mixes = context.config.times.success == OutputTime::Immediate && context.recorder.is_kept();
-        if time.is_final() && mixes && self.batch.has_bytes() {
-            self.spool(running)?;
-            if let Some(job_file) = running.output.spool.pop() {
-                self.batch.move_to(job_file).map_err(|error| context.committer.cannot_save(&error))?;
-            }
+        if time.is_final() && mixes && output.in_memory() > 0 {
+            let job_file = context.recorder.create_job_file()?;
+            output.move_to(job_file).map_err(|error| context.committer.cannot_save(&error))?;
         }
         Ok(())
     }
 
-    /// Records a try that failed, of a job that is to be started again.
-    pub(crate) fn record_try(
-        &mut self,
-        attempt: Attempt,
-        task: &Task,
-        running: &mut RunningJob,
-        outcome: &Outcome,
-        cause: EndCause,
-    ) {
+    /// Records an attempt that failed, of a job that is to be started again.
+    fn record_attempt(&mut self, end: AttemptEnd<'_>, running: &mut RunningJob) {
         if !self.context.recorder.is_kept() {
             return;
         }
-        // The last bytes are read from the batch. The files of `--results` are those of the next try.
+        // The last bytes are read from the gathered output. The files of `--results` are those of the next
+        // attempt.
         if running.output.results.is_none()
-            && let Err(error) = self.collect_output(running)
+            && let Err(error) = running.output.gather_rest()
         {
             self.context.fail(error);
             return;
         }
-        let mut event = self.finished_event(attempt, task, running, outcome, cause);
-        event.attempts = Some(attempt.attempt);
+        let mut event = self.event(end, running);
+        event.attempts = Some(end.attempt.attempt);
         codec::encode(&JournalEvent::JobTried(event), &mut self.events.journal);
     }
 
     /// Drops what an attempt left behind, before the job runs again.
-    pub(crate) fn discard_attempt(&mut self, running: &mut RunningJob, task: &Task) {
-        close_styled_lines(self.context, running);
-        let (lines, mut sink) = running.output.lines(self.context.sequencer, running.number, self.line_max);
+    pub(super) fn discard_attempt(&mut self, running: &mut RunningJob, task: &Task) {
+        let context = self.context;
+        running.output.close_styled_lines(context.sequencer);
+        let (lines, mut sink) = running.output.lines(context, running.number);
         lines.finish_open_lines(&mut sink);
         if lines.close_open_lines(&mut sink) {
-            self.context.pool.wake();
+            context.pool.wake();
         }
         // Other lines of this attempt were shown already.
-        if self.context.config.view == OutputView::Lines {
-            let batch = &mut self.batch;
-            running.output.take_rest_of_lines(|stream, bytes| batch.push(stream, bytes));
+        let shows_lines = context.config.view == OutputView::Lines;
+        if shows_lines {
+            running.output.gather_rest_of_lines();
         }
         running.output.delete_files();
-        if let (Some(splitter), Some(feeder)) = (self.context.queue.splitter(), running.stdin.take()) {
+        if let (Some(splitter), Some(feeder)) = (context.queue.splitter(), running.stdin.take()) {
             *task.block() = feeder.rewind(splitter);
         }
-        if self.context.config.view == OutputView::Lines && self.batch.has_bytes() {
+        if shows_lines && running.output.gathered.in_memory() > 0 {
             let style = running.output.style.take();
-            self.push_finished(FinishedJob { style, ..FinishedJob::new(task.number) });
-        } else {
-            self.batch.discard();
+            let finished = FinishedJob { style, ..FinishedJob::new(task.number) };
+            self.push(&mut running.output.gathered, finished);
         }
     }
 
     /// Records a finished job and writes its output.
-    pub(crate) fn record_and_show(
-        &mut self,
-        attempt: Attempt,
-        task: &Task,
-        running: &mut RunningJob,
-        outcome: &Outcome,
-        cause: EndCause,
-    ) -> Recorded {
+    fn record_and_show(&mut self, end: AttemptEnd<'_>, running: &mut RunningJob) -> Recorded {
         let context = self.context;
-        close_styled_lines(context, running);
+        let number = end.task.number;
+        running.output.close_styled_lines(context.sequencer);
         // The user has seen its output already.
         let was_shown = running.output.is_live || context.config.view == OutputView::Lines;
+
+        // A job that was killed because minder failed: its incomplete output is dropped.
         if running.is_interrupted {
             if let Some(results) = running.output.results.take() {
                 results.discard();
             }
-            self.batch.discard();
             // If part of a line is on the screen, nothing may follow it: the next output would
             // continue that line.
-            if !(was_shown && context.sequencer.is_live(task.number)) {
-                self.push_finished(FinishedJob::new(task.number));
+            if !(was_shown && context.sequencer.is_live(number)) {
+                self.push(&mut GatheredOutput::default(), FinishedJob::new(number));
             }
             return Recorded::Unseen;
         }
+
+        // All of its output, in one place.
         let header = std::mem::take(&mut running.output.header);
-        self.batch.push(Stream::Stdout, &header);
-        if let Err(error) = self.collect_output(running) {
-            // The events of other jobs must not refer to this output.
-            self.batch.discard();
+        running.output.gathered.push(Stream::Stdout, &header);
+        if let Err(error) = running.output.gather_rest() {
             context.fail(error);
             return Recorded::Unseen;
         }
+
         // A job that the run cut off has no event and runs again. So does a job whose live output
         // may have been lost with standard output.
         let unseen = was_shown && running.output.written != [0; 2] && context.sequencer.stdio.is_broken();
@@ -355,47 +403,54 @@ impl RunWorker<'_> {
         };
         let cut = recorded != Recorded::Yes;
         if cut && context.table.is_some() {
-            self.batch.discard();
+            running.output.gathered.discard();
         }
+
+        // Its event, and with `--csv` and the like the row that is written instead of its output.
         let mut event = None;
         if !cut && (context.recorder.is_kept() || context.recorder.has_joblog() || context.table.is_some()) {
-            let finished = self.finished_event(attempt, task, running, outcome, cause);
-            if let Some(table) = &context.table
-                && let Err(error) = self.replace_with_table_row(table, &finished, attempt, task, running)
-            {
-                self.batch.discard();
-                context.fail(error);
-                return Recorded::Unseen;
+            let finished = self.event(end, running);
+            if let Some(table) = &context.table {
+                let output = &mut running.output.gathered;
+                let replaced = self.replace_with_table_row(table, &finished, end.attempt, end.task, output);
+                if let Err(error) = replaced {
+                    context.fail(error);
+                    return Recorded::Unseen;
+                }
             }
             event = Some(finished);
         }
+
+        // When its output is written. From here on its place is known, which the event names.
         let times = context.config.times;
         let time = match () {
             () if recorded == Recorded::CutOff => times.cancelled,
             () if running.succeeded => times.success,
             () => times.failure,
         };
-        if let Err(error) = self.prepare_for(time, running) {
-            self.batch.discard();
+        if let Err(error) = self.prepare_for(time, &mut running.output.gathered) {
             context.fail(error);
             return Recorded::Unseen;
         }
         let mut needs_shown_event = false;
         if let Some(mut event) = event {
-            event.kept = self.kept_segments();
+            event.kept = self.kept_segments(&running.output.gathered);
             needs_shown_event = context.recorder.is_kept() && !event.kept.is_empty();
-            self.encode_event(attempt, task, event);
+            self.encode_event(end.attempt, end.task, event);
         }
+
+        // The batch gets it, with what the observer wants to know.
         let style = running.output.style.take();
-        let style = if context.config.color_failed && looks_failed(outcome, cause) {
+        let style = if context.config.color_failed && looks_failed(end.outcome, end.cause) {
             LineStyle::failed(style)
         } else {
             style
         };
         let has_reader = time.is_final() || context.observer.wants_job_ends();
-        let end = has_reader.then(|| Box::new(self.job_end(attempt, task, running, outcome, cause, cut)));
-        let number = task.number;
-        self.push_finished(FinishedJob { style, time, end, needs_shown_event, ..FinishedJob::new(number) });
+        let job_end = has_reader.then(|| Box::new(self.job_end(end, running, cut)));
+        let finished =
+            FinishedJob { style, time, end: job_end, needs_shown_event, ..FinishedJob::new(number) };
+        self.push(&mut running.output.gathered, finished);
         recorded
     }
 
@@ -413,16 +468,10 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Returns the event of a finished job, without the place of its output.
-    fn finished_event(
-        &self,
-        attempt: Attempt,
-        task: &Task,
-        running: &mut RunningJob,
-        outcome: &Outcome,
-        cause: EndCause,
-    ) -> JobFinished {
-        let mut event = running.finished_event(self.args(task), outcome.exit, Vec::new());
+    /// Returns the event of an attempt that ended, without the place of its output.
+    fn event(&self, end: AttemptEnd<'_>, running: &mut RunningJob) -> JobFinished {
+        let AttemptEnd { attempt, task, outcome, cause } = end;
+        let mut event = running.event(self.args(task), outcome.exit);
         event.rss = event.rss.and_then(|rss| self.context.status.own_peak.of_job(rss));
         event.leaked = outcome.leaked;
         event.attempts = Some(attempt.attempt).filter(|attempt| *attempt > 1);
@@ -432,25 +481,17 @@ impl RunWorker<'_> {
         }
         // The output may contain arguments.
         if !event.succeeded() && !self.context.config.record.redact {
-            event.tail = self.tail(running, Stream::Stderr);
-            event.out_tail = self.tail(running, Stream::Stdout);
+            event.tail = running.output.tail(Stream::Stderr);
+            event.out_tail = running.output.tail(Stream::Stdout);
         }
         event
     }
 
-    /// Returns what the observer is told about a finished job.
-    pub(crate) fn job_end(
-        &self,
-        attempt: Attempt,
-        task: &Task,
-        running: &RunningJob,
-        outcome: &Outcome,
-        cause: EndCause,
-        is_cut_off: bool,
-    ) -> JobEnd {
+    /// Returns what the observer learns about an attempt that ended.
+    fn job_end(&self, end: AttemptEnd<'_>, running: &RunningJob, is_cut_off: bool) -> JobEnd {
+        let AttemptEnd { attempt, task, outcome, cause } = end;
         let wall = running.wall();
-        let status = outcome.exit.status;
-        let failure = (!running.succeeded).then(|| FailureReason::new(cause, status, wall));
+        let failure = (!running.succeeded).then(|| FailureReason::new(cause, outcome.exit.status, wall));
         let command = self.wanted_command(attempt, task, failure.as_ref());
         JobEnd { name: self.name(attempt, task), wall, failure, is_cut_off, command }
     }

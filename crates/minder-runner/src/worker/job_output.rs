@@ -1,13 +1,16 @@
 //! The output of one running job on its worker thread.
 
 use minder::Stream;
-use minder_record::event::TAIL_MAX;
+use minder_record::event::{OsBytes, TAIL_MAX};
 
+use crate::context::RunContext;
 use crate::output::decorate::{LineDecorator, LineStyle};
+use crate::output::gathered::GatheredOutput;
 use crate::output::line_buffer::{LineBuffer, LineSink};
 use crate::output::sequencer::{LineDecoration, OutputSequencer};
-use crate::output::store::JobFile;
-use crate::results::JobResults;
+use crate::output::store::{JobFile, Location};
+use crate::results::{JobResults, cannot_write};
+use crate::text::os_error_text;
 
 /// What a running job wrote, and how that is shown. Streams are indexed by `Stream as usize`.
 #[derive(Debug, Default)]
@@ -33,12 +36,14 @@ pub(crate) struct JobOutput {
     /// The files that the job writes to directly.
     pub(crate) spool: Vec<JobFile>,
     pub(crate) results: Option<JobResults>,
+    /// The output that is written after the end of the job.
+    pub(crate) gathered: GatheredOutput,
 }
 
 impl JobOutput {
     /// Returns the number of files that it may have open.
     pub(crate) fn open_files(&self) -> usize {
-        self.spool.len() + if self.results.is_some() { 2 } else { 0 }
+        self.spool.len() + if self.results.is_some() { 2 } else { 0 } + self.gathered.open_files()
     }
 
     /// Decorates each line of live output by the style.
@@ -54,17 +59,96 @@ impl JobOutput {
     /// Returns the lines of `job`, and the sink that writes them.
     pub(crate) fn lines<'a>(
         &'a mut self,
-        sequencer: &'a OutputSequencer,
+        context: &'a RunContext<'_>,
         job: u64,
-        line_max: usize,
     ) -> (&'a mut LineBuffer, LineSink<'a>) {
-        let style = self.style.as_ref();
-        (&mut self.lines, LineSink { sequencer, job, line_max, style, decorators: &mut self.decorators })
+        let sink = LineSink {
+            sequencer: context.sequencer,
+            job,
+            line_max: context.line_max,
+            style: self.style.as_ref(),
+            decorators: &mut self.decorators,
+        };
+        (&mut self.lines, sink)
     }
 
-    /// Passes what was not written of the lines of both streams to `take`.
-    pub(crate) fn take_rest_of_lines(&mut self, take: impl FnMut(Stream, &[u8])) {
-        self.lines.take_rest(take);
+    /// Writes the header before output that is shown live.
+    pub(crate) fn show_header(&mut self, sequencer: &OutputSequencer) {
+        let header = std::mem::take(&mut self.header);
+        sequencer.show(Stream::Stdout, &header, self.line_decoration(Stream::Stdout));
+    }
+
+    /// Closes the colored lines of output that was shown live.
+    pub(crate) fn close_styled_lines(&mut self, sequencer: &OutputSequencer) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            if let Some(line_decoration) = self.line_decoration(stream) {
+                sequencer.end_line(stream, line_decoration);
+            }
+        }
+    }
+
+    /// Moves what was not written of the lines of both streams to the gathered output.
+    pub(crate) fn gather_rest_of_lines(&mut self) {
+        self.lines.take_rest(|stream, bytes| self.gathered.push(stream, bytes));
+    }
+
+    /// Moves the rest of the output of a job that has ended to the gathered output: the files that it wrote
+    /// to, incomplete lines, and the line that names its result files.
+    ///
+    /// # Errors
+    /// One line: a file cannot be read or written.
+    pub(crate) fn gather_rest(&mut self) -> Result<(), String> {
+        for (stream, mut job_file) in [Stream::Stdout, Stream::Stderr].into_iter().zip(self.spool.drain(..)) {
+            let len = job_file
+                .written()
+                .map_err(|error| format!("cannot read the output of a job: {}", os_error_text(&error)))?;
+            self.written[stream as usize] = len;
+            job_file.range = 0..len;
+            if let (Some(results), Some(file)) = (&mut self.results, &job_file.file) {
+                let pushed = results.push_file(stream, file, 0, len);
+                pushed.map_err(|error| cannot_write(results.place(), &error))?;
+            }
+            match len {
+                0 => job_file.remove(),
+                _ => self.gathered.push_file(stream, job_file),
+            }
+        }
+        self.gather_rest_of_lines();
+        let Some(results) = &self.results else { return Ok(()) };
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let written = results.handed_over(stream);
+            let written = written.map_err(|error| cannot_write(results.place(), &error))?;
+            if let Some((file, len)) = written {
+                self.written[stream as usize] = len;
+                let end = file.metadata().map_or(len, |metadata| metadata.len());
+                self.tails[stream as usize].push(&last_bytes(file, end));
+            }
+        }
+        if let Some(line) = results.line() {
+            self.gathered.push(Stream::Stdout, &line);
+        }
+        Ok(())
+    }
+
+    /// Returns the last bytes that a failed job wrote to one of its streams, once all are gathered.
+    pub(crate) fn tail(&mut self, stream: Stream) -> Option<OsBytes> {
+        // With `--files` a file name is gathered instead of the job's output.
+        let is_own = self.results.as_ref().is_none_or(|results| results.shows(stream));
+        let tail = &mut self.tails[stream as usize];
+        for segment in self.gathered.segments().iter().filter(|segment| is_own && segment.stream == stream) {
+            match &segment.location {
+                Location::Batch(range) => tail.push(self.gathered.slice(range.clone())),
+                Location::Own(JobFile { file: Some(file), range, .. }) => {
+                    tail.push(&last_bytes(file, range.end))
+                }
+                _ => (),
+            }
+        }
+        let tail = tail.take();
+        // The header before the output is not the job's either.
+        let written = usize::try_from(self.written[stream as usize]).unwrap_or(usize::MAX);
+        let tail = &tail[tail.len().saturating_sub(written)..];
+        (!tail.is_empty()).then(|| OsBytes::from(tail))
     }
 
     /// Counts bytes that the job wrote.

@@ -1,32 +1,39 @@
 //! Turns the arguments of a job into a command, its files and its options.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use minder::{Charge, Command, Group, OutputMode, OverflowPolicy, Size, SpawnOptions, Stdio, Stream};
+use minder::jobs::{Attempt, SpawnRequest};
+use minder::{Command, Group, OutputMode, OverflowPolicy, Size, SpawnOptions, Stdio, Stream};
 use minder_os::terminal::{TerminalModes, terminal_size};
-
-use super::state::RunWorker;
 use minder_template::Job;
+
+use super::job_values::job_values;
+use super::running_job::RunningJob;
+use super::search_path;
+use crate::admission::JobPermit;
 
 use crate::config::InputDelivery;
 use crate::config::JobStdin;
 use crate::config::OutputView;
+use crate::config::PipeConfig;
 use crate::config::Timeout;
-use crate::output::store::JobFile;
+use crate::context::RunContext;
+use crate::output::decorate::LineStyle;
 use crate::queue::Task;
 use crate::results::JobResults;
 use crate::results::Refusal;
 use crate::results::TemplateFiles;
 use crate::results::cannot_write;
+use crate::spawn_command::spawn_command;
 use crate::splitter::StdinFeeder;
 use crate::text::os_error_text;
-use crate::worker::running_job::RunningJob;
 
-/// The shell script for `--fifo`. It copies its standard input into the named pipe `$0`, beside the
-/// command that reads that pipe. Only a process that opens a named pipe for writing can wait for a
+/// The shell script for `--fifo`. It copies its standard input into the named pipe `$0` while the command
+/// reads that pipe. Only a process that opens a named pipe for writing can wait for a
 /// reader, so `cat` does.
 ///
 /// `exec "$@"` keeps each argument as it is and never runs a builtin of the shell. Descriptor 3 is
@@ -34,6 +41,9 @@ use crate::worker::running_job::RunningJob;
 /// one open.
 const FIFO: &str =
     r#"{ cat <&3 3<&- >"$0" & } 3<&0; (exec "$@") </dev/null; s=$?; kill $! 2>/dev/null; exit $s"#;
+/// How long a start of a job with a stream may fail because the system is short of something, while the input
+/// waits for it.
+const STREAMS_SHORTAGE_MAX: Duration = Duration::from_secs(1);
 /// The size of a job's pseudo-terminal if this process has no terminal.
 const TERMINAL: Size = Size::new(24, 80);
 
@@ -56,10 +66,99 @@ fn open_stdin(path: &Path) -> Result<File, String> {
     File::open(path).map_err(|error| os_error_text(&error))
 }
 
-impl RunWorker<'_> {
-    /// Prepares everything that a job needs beside its command line.
-    pub(crate) fn configure(
+/// Prepares the jobs of one worker thread for their start.
+pub(super) struct Preparer<'a> {
+    context: &'a RunContext<'a>,
+    /// With `--verbose`, the printed command lines of jobs that did not start, by the number of the job.
+    printed: BTreeMap<u64, String>,
+    /// Since when no job of a stream could be started, because the system was short of something.
+    short_since: Option<Instant>,
+}
+
+impl<'a> Preparer<'a> {
+    pub(super) fn new(context: &'a RunContext<'a>) -> Self {
+        Self { context, printed: BTreeMap::new(), short_since: None }
+    }
+
+    /// Turns a job into a command, and prints it with `--verbose`.
+    ///
+    /// # Errors
+    /// Why the job cannot be started.
+    pub(super) fn prepare(
         &mut self,
+        attempt: Attempt,
+        task: &Task,
+        permit: Option<JobPermit>,
+    ) -> Result<(SpawnRequest, Box<RunningJob>), Refusal> {
+        let config = self.context.config;
+        let values = job_values(self.context, task, attempt);
+        let mut invocation = config.template.invocation(&values).map_err(|error| match error.kind() {
+            // The error is the same for every job: it is reported once, and it ends the run.
+            minder_template::ErrorKind::Column => Refusal::Input(error.to_string()),
+            _ => Refusal::Own(error.to_string()),
+        })?;
+        search_path::find_program(&config.control, &values, &mut invocation.argv);
+        // `configure` may replace the command, so they are set afterwards.
+        let variables = std::mem::take(&mut invocation.variables);
+        let mut command = spawn_command(invocation);
+        let mut running = Box::new(RunningJob::new(task.number));
+        running.permit = permit;
+        running.is_last_attempt = self.context.is_last_attempt(attempt);
+        running.output.may_be_live = running.is_last_attempt
+            && !config.may_requeue()
+            && !config.color_failed
+            && config.times.are_immediate();
+        running.output.style = LineStyle::of(config, &values);
+        if config.view == OutputView::Ordered {
+            running.output.decorate_lines();
+        }
+        let options = self.configure(&mut command, &mut running, task, &values).inspect_err(|refusal| {
+            if let (Refusal::Own(_), Some(splitter), Some(feeder)) =
+                (refusal, self.context.queue.splitter(), &mut running.stdin)
+            {
+                feeder.end(splitter);
+            }
+        })?;
+        for (name, value) in variables {
+            command.env(name, value);
+        }
+        if config.verbose {
+            let line = config.template.display(&values);
+            if self.printed.remove(&task.number).as_ref() != Some(&line) {
+                self.context.observer.command(&line);
+            }
+        }
+        Ok((SpawnRequest::new(command).options(options), running))
+    }
+
+    /// Notes that a prepared job did not start, and starts later. Ends the run if a job whose stream waits
+    /// could not be started for a while: those that run get no more input before, and so do not end.
+    pub(super) fn note_deferred(&mut self, attempt: Attempt, task: &Task) {
+        let context = self.context;
+        if context.config.verbose {
+            let line = context.config.template.display(&job_values(context, task, attempt));
+            self.printed.insert(task.number, line);
+        }
+        let flag = context.config.pipe.as_ref().and_then(PipeConfig::stream_flag);
+        let Some((flag, splitter)) = flag.zip(context.queue.splitter()) else { return };
+        let since = *self.short_since.get_or_insert_with(Instant::now);
+        if since.elapsed() < STREAMS_SHORTAGE_MAX || !splitter.waits_for_starts() {
+            return;
+        }
+        context.fail(format!(
+            "cannot start all jobs of `{flag}`, which run at once: no process, descriptor or memory is free \
+             (use a lower -j; `minder doctor` shows the limits)"
+        ));
+    }
+
+    /// Notes that a job has started.
+    pub(super) fn note_started(&mut self) {
+        self.short_since = None;
+    }
+
+    /// Prepares everything that a job needs in addition to its command line.
+    fn configure(
+        &self,
         command: &mut Command,
         running: &mut RunningJob,
         task: &Task,
@@ -89,9 +188,7 @@ impl RunWorker<'_> {
             let size = terminal_size().map_or(TERMINAL, |size| Size::new(size.rows, size.columns));
             command.group(Group::Terminal(size));
         } else if config.spool {
-            let files = [self.spool(running)?, self.spool(running)?];
-            let [out, err] = files.map(Stdio::from);
-            command.stdout(out).stderr(err);
+            command.stdout(self.spool(running)?).stderr(self.spool(running)?);
             redirect_to_results(command, running)?;
             return Ok(options);
         } else if config.view == OutputView::Straight {
@@ -133,7 +230,7 @@ impl RunWorker<'_> {
     /// Connects the job to its block of input: as standard input, as a file that is complete before
     /// the job starts, or as a named pipe.
     fn attach_input(
-        &mut self,
+        &self,
         command: &mut Command,
         running: &mut RunningJob,
         task: &Task,
@@ -261,28 +358,12 @@ impl RunWorker<'_> {
     }
 
     /// Creates a file that a job writes to.
-    pub(crate) fn spool(&mut self, running: &mut RunningJob) -> Result<std::fs::File, String> {
-        let context = self.context;
-        let dir = context.recorder.dir();
-        let made = match context.recorder.file_prefix("spill", self.index) {
-            None => minder_os::files::create_unnamed_file(dir).map(|file| (file, None)),
-            Some(prefix) => {
-                self.spool_count += 1;
-                let path = dir.join(format!("{prefix}-job{}", self.spool_count));
-                minder_os::files::create_private_file(&path).map(|file| (file, Some(path)))
-            }
-        };
-        let made = made.and_then(|(file, path)| {
-            Ok((
-                file.try_clone()?,
-                JobFile { file: Some(file), path, range: 0..0, charge: Charge::default() },
-            ))
-        });
-        let (file, job_file) = made.map_err(|error| {
-            format!("cannot make a file for output in `{}`: {}", dir.display(), os_error_text(&error))
-        })?;
+    fn spool(&self, running: &mut RunningJob) -> Result<Stdio, String> {
+        let recorder = self.context.recorder;
+        let job_file = recorder.create_job_file()?;
+        let file = job_file.open().map_err(|error| recorder.cannot_make_file(&error))?;
         running.output.spool.push(job_file);
-        Ok(file)
+        Ok(Stdio::from(file))
     }
 }
 

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
+use minder::jobs::Attempt;
 use minder::{ChildId, ExitInfo, ExitStatus, Outcome};
 use minder_os::terminal::TerminalModes;
-use minder_record::event::{JobFinished, OsBytes, OutputSegment, since_1970};
+use minder_record::event::{JobFinished, OsBytes, since_1970};
 
 use super::job_output::JobOutput;
 use crate::admission::JobPermit;
+use crate::queue::Task;
 use crate::report::EndCause;
 use crate::results::TemplateFiles;
 use crate::splitter::StdinFeeder;
@@ -76,6 +78,12 @@ impl RunningJob {
         }
     }
 
+    /// Returns the job with its child, once it has started.
+    pub(crate) fn with_child(&mut self) -> Option<(&mut Self, ChildId)> {
+        let child = self.child?;
+        Some((self, child))
+    }
+
     pub(crate) fn wall(&self) -> Duration {
         self.wall_time.unwrap_or_else(|| self.started_at.elapsed())
     }
@@ -92,13 +100,8 @@ impl RunningJob {
         }
     }
 
-    /// Returns its journal event.
-    pub(crate) fn finished_event(
-        &self,
-        args: Vec<OsBytes>,
-        exit: ExitInfo,
-        kept: Vec<OutputSegment>,
-    ) -> JobFinished {
+    /// Returns its journal event, without the place of its output and without the cause of its end.
+    pub(crate) fn event(&self, args: Vec<OsBytes>, exit: ExitInfo) -> JobFinished {
         let (code, signal) = match exit.status {
             ExitStatus::Exited(code) => (Some(code), None),
             ExitStatus::Signaled { signal, .. } => (None, Some(signal)),
@@ -127,13 +130,22 @@ impl RunningJob {
             block_crc: None,
             leaked: false,
             timed_out: false,
-            kept,
+            kept: Vec::new(),
             tail: None,
             out_tail: None,
             attempts: None,
             cause: None,
         }
     }
+}
+
+/// How an attempt of a job ended.
+#[derive(Clone, Copy)]
+pub(super) struct AttemptEnd<'a> {
+    pub(super) attempt: Attempt,
+    pub(super) task: &'a Task,
+    pub(super) outcome: &'a Outcome,
+    pub(super) cause: EndCause,
 }
 
 /// Returns the event of a job that could not be started.

@@ -7,7 +7,7 @@ use minder::ErrorKind;
 /// Returns what follows the reason why `program` could not run, if the user may have meant something
 /// else: a function of bash, or a script in the working directory. `has_directory` is whether jobs run
 /// in another directory.
-pub(super) fn start_cure(program: &str, kind: ErrorKind, has_directory: bool) -> String {
+pub(super) fn start_hint(program: &str, kind: ErrorKind, has_directory: bool) -> String {
     let is_name = !program.contains(['/', MAIN_SEPARATOR]);
     if kind == ErrorKind::NotFound && is_name && is_exported_function(program) {
         return format!("; it is a function that bash exports: `--shell bash '{program} {{}}'` runs it");
