@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::config::{OutputMode, SpawnOptions};
-use super::read_turns::ReadTurn;
+use super::read_turn::ReadTurn;
 use super::restart_policy::RestartState;
 use super::stream::StreamState;
 use super::suspension::Suspension;

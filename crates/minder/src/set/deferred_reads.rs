@@ -84,6 +84,33 @@ impl ChildSet {
         result
     }
 
+    /// Reads the streams of a child again that were paused until its turn. One whose spill file refused bytes
+    /// waits for that file.
+    pub(super) fn resume_child(&mut self, id: ChildId) -> Result<()> {
+        let mut result = Ok(());
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let state = self.children.get(id).map(|child| &child.streams[stream as usize]);
+            if state.is_some_and(|state| state.unwritten.is_empty()) {
+                result = result.and(self.resume_stream(id, stream));
+            }
+        }
+        result
+    }
+
+    /// Reads a paused stream again. If the backend has no room for it, the stream is polled.
+    pub(super) fn resume_stream(&mut self, id: ChildId, stream: Stream) -> Result<()> {
+        let key = self.children.key(id, stream.into());
+        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
+        let is_registered = child
+            .stream(stream)
+            .resume(&mut self.io.reactor, key)
+            .map_err(|error| Error::new("resume reading a child", error).during(Operation::Read))?;
+        if !is_registered {
+            self.defer_read(id, INTERVAL_MIN);
+        }
+        Ok(())
+    }
+
     /// Polls the input of a child for room, if the backend had none for it. Returns whether it has to
     /// be polled again.
     fn poll_stdin(&mut self, id: ChildId) -> Result<bool> {

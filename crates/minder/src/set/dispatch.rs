@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use super::child_set::ChildSet;
 use super::deferred_reads::watch_failed;
 use super::event::QueuedEvent;
-use super::exit::{DrainStep, LeakCheck, ProcessStep, TerminationStep};
-use super::output::Effect;
+use super::exit::{DeadlineCheck, DrainStep, LeakCheck, ProcessStep, TerminationStep};
+use super::output::{Effect, pause_failed};
+use super::read_turns::{MayRead, SLICE};
 use super::slab::Endpoint;
 use super::timers::{INTERVAL_MIN, TimerKind};
 use crate::event::{ChildId, Event, Stream};
@@ -61,8 +62,9 @@ impl ChildSet {
         }
         self.reports = reports;
         if let Some(since) = turns_since {
-            self.measure_pace(since.elapsed());
-            result = result.and(self.hand_out_turns());
+            self.read_turns.measure_pace(since.elapsed(), &self.children);
+            let resumed = self.read_turns.hand_out(&mut self.children);
+            result = result.and(self.resume_children(&resumed));
         }
         if self.timers.next_at().is_some() {
             self.expire_timers(Instant::now())?;
@@ -116,16 +118,37 @@ impl ChildSet {
         report: Option<&Report>,
     ) -> Result<ReadOutcome> {
         let is_reading = self.children.get_mut(id).is_some_and(|child| child.stream(stream).is_reading());
-        if !is_reading || !self.has_turn(id, stream)? {
+        if !is_reading {
             return Ok(ReadOutcome::WouldBlock);
         }
+        let may_read = self.read_turns.may_read(id, stream, &mut self.children);
         let Some(child) = self.children.get_mut(id) else { return Ok(ReadOutcome::WouldBlock) };
+        if let MayRead::Later { is_first } = may_read {
+            if is_first {
+                self.timers.schedule_read_turns(Instant::now() + SLICE);
+            }
+            child.stream(stream).pause(&mut self.io.reactor).map_err(pause_failed)?;
+            return Ok(ReadOutcome::WouldBlock);
+        }
         let step = child.read(stream, &mut self.io, report)?;
         self.apply(id, stream, step.effect)?;
-        if let ReadOutcome::Data(count) = step.outcome {
-            self.count_read(id, count as u64);
+        if let ReadOutcome::Data(count) = step.outcome
+            && let Some(child) = self.children.get_mut(id)
+        {
+            self.read_turns.count(id, child, count as u64);
         }
         Ok(step.outcome)
+    }
+
+    /// Resumes children that have got a turn, or need none any more. Tries each, and returns the first error.
+    fn resume_children(&mut self, ids: &[ChildId]) -> Result<()> {
+        ids.iter().map(|id| self.resume_child(*id)).fold(Ok(()), Result::and)
+    }
+
+    /// Removes a child from the turns: it does not need one any more, or is done.
+    pub(super) fn leave_turns(&mut self, id: ChildId) -> Result<()> {
+        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
+        if self.read_turns.leave(id, child) { self.resume_child(id) } else { Ok(()) }
     }
 
     fn apply(&mut self, id: ChildId, stream: Stream, effect: Effect) -> Result<()> {
@@ -145,7 +168,11 @@ impl ChildSet {
                 self.add_memory_waiter(id);
                 return Err(error);
             }
-            Effect::KeepTurn => self.keep_turn(id),
+            Effect::KeepTurn => {
+                if let Some(child) = self.children.get_mut(id) {
+                    self.read_turns.keep(id, child);
+                }
+            }
         }
         Ok(())
     }
@@ -238,7 +265,11 @@ impl ChildSet {
             self.poll_deferred_reads(now)?;
         }
         if self.timers.take_read_turns(now) {
-            self.rotate_turns(now)?;
+            let resumed = self.read_turns.rotate(&mut self.children);
+            if self.read_turns.has_waiting() {
+                self.timers.schedule_read_turns(now + SLICE);
+            }
+            self.resume_children(&resumed)?;
         }
         if self.timers.take_stop_poll(now, self.children.len() > 0) {
             self.poll_stops();
@@ -282,6 +313,29 @@ impl ChildSet {
             self.on_closed(id, stream);
         }
         Ok(())
+    }
+
+    /// Arms the timer for a child's deadline. If it is armed for an earlier time, it is armed again
+    /// when it expires.
+    pub(super) fn arm_deadline(&mut self, id: ChildId) {
+        if let Some((at, _)) = self.children.get(id).and_then(|child| child.options.deadline) {
+            self.arm(id, TimerKind::Deadline, at);
+        }
+    }
+
+    /// Kills a child whose deadline has come.
+    fn on_deadline_timer(&mut self, id: ChildId, now: Instant) {
+        let waits_for_outputs = self.io.config.leak_timeout.is_none();
+        let Some(child) = self.children.get_mut(id) else { return };
+        match child.check_deadline(now, waits_for_outputs) {
+            DeadlineCheck::None => (),
+            DeadlineCheck::CheckAgain(at) => self.arm(id, TimerKind::Deadline, at),
+            DeadlineCheck::TimedOut(how) => {
+                // A process that may no longer be signalled is waited for. That must not end the wait for the
+                // other children, so the error is ignored.
+                let _ = self.kill(id, how);
+            }
+        }
     }
 
     fn on_termination_timer(&mut self, id: ChildId, now: Instant, snapshot: &mut Option<ProcessSnapshot>) {

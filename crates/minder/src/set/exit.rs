@@ -14,7 +14,7 @@ use crate::exit_status::Outcome;
 use crate::sys::process_tree::{ProcessSnapshot, TreeSignal, main_thread_times};
 use crate::sys::reactor::Reactor;
 use crate::sys::wait::Report;
-use crate::termination::KILL_REPEAT_AFTER;
+use crate::termination::{KILL_REPEAT_AFTER, Termination};
 use crate::{Error, Operation, Result};
 
 /// What a report about the child's process means.
@@ -48,6 +48,17 @@ pub(super) enum LeakCheck {
     CheckAgain(Instant),
     /// The outputs are silent, as far as was read.
     Silent,
+}
+
+/// What the timer of a deadline found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DeadlineCheck {
+    /// There is no deadline, or it does not run now.
+    None,
+    /// The deadline comes later.
+    CheckAgain(Instant),
+    /// The child is killed in this way.
+    TimedOut(Termination),
 }
 
 /// What the timer of a kill found.
@@ -195,6 +206,26 @@ impl ChildState {
             return LeakCheck::CheckAgain(silent_at.max(now + timeout));
         }
         LeakCheck::Silent
+    }
+
+    /// Takes the deadline if it has come, and notes what timed out. With `waits_for_outputs`, nothing else
+    /// limits the wait for the outputs, so they are part of the child.
+    pub(super) fn check_deadline(&mut self, now: Instant, waits_for_outputs: bool) -> DeadlineCheck {
+        if self.is_draining() || self.suspension.is_suspended() {
+            return DeadlineCheck::None;
+        }
+        match self.options.deadline {
+            None => DeadlineCheck::None,
+            Some((at, _)) if at > now => DeadlineCheck::CheckAgain(at),
+            Some((_, how)) => {
+                self.options.deadline = None;
+                // It may exit before the kill looks: what timed out was killed.
+                let is_alive = self.is_alive();
+                self.timed_out |= is_alive || waits_for_outputs && self.has_open_streams();
+                self.killed |= is_alive;
+                DeadlineCheck::TimedOut(how)
+            }
+        }
     }
 
     /// Returns whether a stream was active since `now`, or is paused: it is not silent then.

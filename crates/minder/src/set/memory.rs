@@ -77,7 +77,7 @@ impl ChildSet {
         let read_size = self.io.config.read_buffer_bytes;
         let is_starved = |id| {
             let child = self.children.get(id);
-            child.is_some_and(|child| child.is_starved(read_size)) && !self.waits_for_turn(id)
+            child.is_some_and(|child| child.is_starved(read_size) && !self.read_turns.is_waiting(id, child))
         };
         let (true, Some(first)) =
             (self.memory_waiters.iter().all(|id| is_starved(*id)), self.memory_waiters.first())
@@ -96,11 +96,10 @@ impl ChildSet {
     /// retries.
     pub(super) fn ignore_transient(&self, error: Error) -> Result<()> {
         let may_exit = |id| {
-            self.waits_for_turn(id)
-                || self
-                    .children
-                    .get(id)
-                    .is_some_and(|child| child.streams.iter().all(|stream| !stream.is_paused()))
+            self.children.get(id).is_some_and(|child| {
+                self.read_turns.is_waiting(id, child)
+                    || child.streams.iter().all(|stream| !stream.is_paused())
+            })
         };
         let is_transient = error.kind() == ErrorKind::Exhausted
             && self.retry_due

@@ -1,56 +1,65 @@
-//! Turns: which children are read while much output waits in files. Data only; `turn_taking.rs` has
-//! the decisions.
+//! Which children are read while much output waits in files.
+//!
+//! [`Backlog`](crate::Backlog) describes when, and what is promised. A child that waits for its turn
+//! is paused, so that it costs nothing while it waits. The methods decide; the set pauses and resumes
+//! the streams.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::child::ChildState;
 use super::pace::Pace;
+use super::read_turn::ReadTurn;
+use super::slab::Slab;
 use crate::backlog::Backlog;
-use crate::event::ChildId;
+use crate::event::{ChildId, Stream};
 
 /// How long a child with a turn may be silent before the next child is read, too.
 pub(super) const SLICE: Duration = Duration::from_millis(50);
-/// How many bytes a child may write within [`ALLOWANCE_INTERVAL`] without a turn. It is little,
-/// because all children are slow on a busy machine.
-pub(super) const ALLOWANCE: u64 = 64 << 10;
-pub(super) const ALLOWANCE_INTERVAL: Duration = Duration::from_secs(1);
 /// How many bytes of a waiting child are read at a time.
-pub(super) const SINGLE_READ: u64 = 64 << 10;
+const SINGLE_READ: u64 = 64 << 10;
+/// After this many silent rotations a child loses its turn.
+const QUIET_MAX: u32 = 20;
+/// Waiting children are read one byte for this many bytes of the others.
+const CREDIT_DIVISOR: u64 = 16;
 
-/// Whether a child may be read.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum ReadTurn {
-    /// It writes little. `left` bytes of its allowance are left, which began at `since`.
-    Free { left: u64, since: Option<Instant> },
-    /// It writes much. It waits for a turn, or will when it writes again.
-    Due,
-    /// It may be read once: those of its streams that are `true`.
-    Once([bool; 2]),
-    /// It has a turn. `read` bytes were read since the last rotation; at the `quiet` rotations before
-    /// that it had written nothing.
-    Has { read: u64, quiet: u32 },
-}
-
-impl ReadTurn {
-    pub(super) const NEW: Self = Self::Free { left: ALLOWANCE, since: None };
-    pub(super) const GIVEN: Self = Self::Has { read: 0, quiet: 0 };
+/// Whether a readable stream may be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MayRead {
+    Yes,
+    /// The stream is paused until its child has a turn.
+    Later {
+        /// Whether no other child waits. The rotation of turns begins.
+        is_first: bool,
+    },
 }
 
 /// The turns of a set.
 #[derive(Debug)]
 pub(super) struct ReadTurns {
-    pub(super) backlog: Option<Arc<Backlog>>,
+    backlog: Option<Arc<Backlog>>,
     /// The children that have a turn.
-    pub(super) reading: Vec<ChildId>,
+    reading: Vec<ChildId>,
     /// The children that wait for a turn, by rank.
-    pub(super) waiting: BTreeSet<(u64, ChildId)>,
+    waiting: BTreeSet<(u64, ChildId)>,
     /// The last waiting child that was read once.
     last_once: (u64, ChildId),
     /// How many bytes may be read of waiting children.
-    pub(super) credit: u64,
-    pub(super) pace: Pace,
+    credit: u64,
+    pace: Pace,
+}
+
+impl ChildState {
+    /// Returns whether it may always be read: its output is handed over as it arrives, it is ending, or all
+    /// of its output is in memory.
+    fn needs_no_turn(&self) -> bool {
+        self.is_streaming()
+            || self.has_exited()
+            || self.termination.is_some()
+            || !self.streams.iter().any(|stream| stream.is_spilled())
+    }
 }
 
 impl ReadTurns {
@@ -66,12 +75,12 @@ impl ReadTurns {
     }
 
     /// Returns whether so much output waits in files that children are read in turn.
-    pub(super) fn are_active(&self) -> bool {
+    fn are_active(&self) -> bool {
         self.backlog.as_ref().is_some_and(|backlog| backlog.is_long())
     }
 
     /// Returns how many children may have a turn.
-    pub(super) fn width(&self) -> usize {
+    fn width(&self) -> usize {
         match &self.backlog {
             Some(backlog) if backlog.is_crowded(2 * SLICE) => 0,
             _ => self.pace.width(),
@@ -83,12 +92,210 @@ impl ReadTurns {
         !self.waiting.is_empty()
     }
 
+    /// Returns whether this child waits for its turn.
+    pub(super) fn is_waiting(&self, id: ChildId, child: &ChildState) -> bool {
+        self.waiting.contains(&(child.options.rank, id))
+    }
+
+    /// Decides whether a readable stream may be read.
+    pub(super) fn may_read(
+        &mut self,
+        id: ChildId,
+        stream: Stream,
+        children: &mut Slab<ChildState>,
+    ) -> MayRead {
+        if !self.are_active() {
+            return MayRead::Yes;
+        }
+        let Some(child) = children.get_mut(id) else { return MayRead::Yes };
+        if child.needs_no_turn() || child.turn.allows(stream as usize) {
+            return MayRead::Yes;
+        }
+        child.turn = ReadTurn::Due;
+        let rank = child.options.rank;
+        let is_first = !self.has_waiting();
+        if is_first && self.active_readers(children) < self.width() {
+            self.give(id, children);
+            return MayRead::Yes;
+        }
+        self.waiting.insert((rank, id));
+        MayRead::Later { is_first }
+    }
+
+    /// Gives a child a turn: it is read until it exits or falls silent.
+    fn give(&mut self, id: ChildId, children: &mut Slab<ChildState>) {
+        let Some(child) = children.get_mut(id) else { return };
+        child.turn = ReadTurn::GIVEN;
+        // Few children have a turn, so large pipes do not hold much in all.
+        for stream in &mut child.streams {
+            if stream.is_spilled()
+                && let Some(reader) = stream.reader()
+            {
+                reader.enlarge(None);
+            }
+        }
+        self.reading.push(id);
+    }
+
+    /// Counts bytes that were just read of a child.
+    pub(super) fn count(&mut self, id: ChildId, child: &mut ChildState, bytes: u64) {
+        if !self.are_active() {
+            return;
+        }
+        self.pace.count(bytes);
+        self.keep(id, child);
+        match &mut child.turn {
+            ReadTurn::Free { left, .. } => *left = left.saturating_sub(bytes),
+            ReadTurn::Has { read, quiet } => {
+                *read += bytes;
+                *quiet = 0;
+                if self.has_waiting() {
+                    self.credit += bytes / CREDIT_DIVISOR;
+                }
+            }
+            // An enlarged pipe may hold more than the credit for one read.
+            ReadTurn::Once(_) | ReadTurn::Due => {
+                let excess = bytes.saturating_sub(SINGLE_READ);
+                self.credit = self.credit.saturating_sub(excess);
+            }
+        }
+    }
+
+    /// Gives a streaming child a turn, or keeps it: it has written, or would have if the file that it
+    /// is forwarded to were not full. Such children come before all others.
+    pub(super) fn keep(&mut self, id: ChildId, child: &mut ChildState) {
+        let Some(backlog) = self.backlog.as_ref().filter(|backlog| backlog.is_long()) else { return };
+        if !child.is_streaming() {
+            return;
+        }
+        backlog.note_shown();
+        match &mut child.turn {
+            ReadTurn::Has { read, quiet } => {
+                *read += 1;
+                *quiet = 0;
+            }
+            turn => {
+                *turn = ReadTurn::Has { read: 1, quiet: 0 };
+                self.reading.push(id);
+            }
+        }
+    }
+
+    /// Hands out the free turns, and single reads to children that keep waiting. Returns the children that
+    /// are to be resumed.
+    pub(super) fn hand_out(&mut self, children: &mut Slab<ChildState>) -> Vec<ChildId> {
+        let mut resumed = Vec::new();
+        let mut free = self.width().saturating_sub(self.active_readers(children));
+        while free > 0
+            && let Some((_, id)) = self.waiting.pop_first()
+        {
+            free -= 1;
+            self.give(id, children);
+            resumed.push(id);
+        }
+        // Every waiting child is read as far as the backlog has room. It may become a little more
+        // than that, because the room counts only bytes that were read.
+        let mut room = self.backlog.as_ref().map_or(0, |backlog| backlog.room());
+        while room.max(self.credit) >= SINGLE_READ
+            && let Some(id) = self.take_next_once()
+        {
+            if room >= SINGLE_READ {
+                room -= SINGLE_READ;
+            } else {
+                self.credit -= SINGLE_READ;
+            }
+            if let Some(child) = children.get_mut(id) {
+                child.turn = ReadTurn::Once([true; 2]);
+                resumed.push(id);
+            }
+        }
+        if !self.has_waiting() {
+            self.credit = 0;
+        }
+        resumed
+    }
+
     /// Takes the next waiting child that is read once, each in turn.
-    pub(super) fn take_next_once(&mut self) -> Option<ChildId> {
+    fn take_next_once(&mut self) -> Option<ChildId> {
         let after_last = (Bound::Excluded(self.last_once), Bound::Unbounded);
         let next = self.waiting.range(after_last).next().or_else(|| self.waiting.first()).copied()?;
         self.waiting.remove(&next);
         self.last_once = next;
         Some(next.1)
     }
+
+    /// Returns how many children have a turn and use it.
+    fn active_readers(&self, children: &Slab<ChildState>) -> usize {
+        self.reading.iter().filter(|id| is_active_reader(**id, children)).count()
+    }
+
+    /// Checks the children that have a turn, and hands out those that are free. A silent child does not
+    /// count. When it writes again it has priority, because it may only have waited for a processor. Returns
+    /// the children that are to be resumed.
+    pub(super) fn rotate(&mut self, children: &mut Slab<ChildState>) -> Vec<ChildId> {
+        self.reading.retain(|id| {
+            let Some(ChildState { turn, .. }) = children.get_mut(*id) else { return false };
+            match turn {
+                ReadTurn::Has { read: 0, quiet: QUIET_MAX } => *turn = ReadTurn::NEW,
+                ReadTurn::Has { read: 0, quiet } => *quiet += 1,
+                ReadTurn::Has { read, .. } => *read = 0,
+                _ => return false,
+            }
+            matches!(turn, ReadTurn::Has { .. })
+        });
+        self.take_excess(children);
+        self.credit += SINGLE_READ;
+        self.hand_out(children)
+    }
+
+    /// Takes turns away if more children have one than may. Those whose output is shown last lose
+    /// theirs first.
+    fn take_excess(&mut self, children: &mut Slab<ChildState>) {
+        let mut excess = self.active_readers(children).saturating_sub(self.width());
+        if excess == 0 {
+            return;
+        }
+        self.reading
+            .sort_by_key(|id| children.get(*id).map(|child| (!child.is_streaming(), child.options.rank)));
+        for at in (0..self.reading.len()).rev() {
+            let id = self.reading[at];
+            if excess == 0 {
+                return;
+            }
+            if !is_active_reader(id, children) {
+                continue;
+            }
+            excess -= 1;
+            self.reading.remove(at);
+            if let Some(child) = children.get_mut(id) {
+                child.turn = ReadTurn::Due;
+            }
+        }
+    }
+
+    /// Counts the time of a poll in which a child waited for its turn.
+    pub(super) fn measure_pace(&mut self, time: Duration, children: &Slab<ChildState>) {
+        // With a width of zero only streaming children are read. Their throughput does not show how
+        // many others should be read.
+        if self.width() > 0 {
+            let readers = self.active_readers(children);
+            self.pace.add_time(time, readers);
+        }
+    }
+
+    /// Removes a child that does not need a turn any more, or is done. Returns whether it is to be resumed.
+    pub(super) fn leave(&mut self, id: ChildId, child: &mut ChildState) -> bool {
+        match std::mem::replace(&mut child.turn, ReadTurn::NEW) {
+            ReadTurn::Has { .. } => {
+                self.reading.retain(|other| *other != id);
+                false
+            }
+            ReadTurn::Due => self.waiting.remove(&(child.options.rank, id)),
+            ReadTurn::Free { .. } | ReadTurn::Once(_) => false,
+        }
+    }
+}
+
+fn is_active_reader(id: ChildId, children: &Slab<ChildState>) -> bool {
+    children.get(id).is_some_and(|child| child.turn.is_active())
 }

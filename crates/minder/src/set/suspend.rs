@@ -187,34 +187,4 @@ impl ChildSet {
         }
         self.arm_deadline(id);
     }
-
-    /// Arms the timer for a child's deadline. If it is armed for an earlier time, it is armed again
-    /// when it expires.
-    pub(super) fn arm_deadline(&mut self, id: ChildId) {
-        let Some(child) = self.children.get_mut(id) else { return };
-        let Some((at, _)) = child.options.deadline else { return };
-        self.arm(id, TimerKind::Deadline, at);
-    }
-
-    /// Kills a child whose deadline has come.
-    pub(super) fn on_deadline_timer(&mut self, id: ChildId, now: Instant) {
-        let Some(child) = self.children.get_mut(id) else { return };
-        if child.is_draining() || child.suspension.is_suspended() {
-            return;
-        }
-        let Some((at, how)) = child.options.deadline else { return };
-        if at > now {
-            self.arm(id, TimerKind::Deadline, at);
-            return;
-        }
-        child.options.deadline = None;
-        // It may exit before the kill looks: what timed out was killed.
-        let is_alive = child.is_alive();
-        // If nothing else limits the wait for its outputs, they are part of the child.
-        child.timed_out |= is_alive || self.io.config.leak_timeout.is_none() && child.has_open_streams();
-        child.killed |= is_alive;
-        // A process that may no longer be signalled is waited for. That must not end the wait for the
-        // other children, so the error is ignored.
-        let _ = self.kill(id, how);
-    }
 }
