@@ -20,8 +20,8 @@ const INTERVAL_MAX: Duration = Duration::from_millis(16);
 impl ChildSet {
     /// Polls the outputs of a child after `interval`, unless a poll is due already.
     pub(super) fn defer_read(&mut self, id: ChildId, interval: Duration) {
-        let Some(child) = self.children.get_mut(id) else { return };
-        if std::mem::replace(&mut child.read_deferred, true) {
+        let child = self.children.get_mut(id);
+        if child.is_none_or(|child| std::mem::replace(&mut child.read_deferred, true)) {
             return;
         }
         let due = Instant::now() + interval;

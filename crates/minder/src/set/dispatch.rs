@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::child::ChildState;
 use super::child_set::ChildSet;
 use super::deferred_reads::watch_failed;
 use super::event::QueuedEvent;
@@ -89,8 +90,8 @@ impl ChildSet {
     }
 
     fn on_writable(&mut self, id: ChildId, report: &Report) -> Result<()> {
-        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
-        let Some(writer) = &mut child.stdin else { return Ok(()) };
+        let writer = self.children.get_mut(id).and_then(|child| child.stdin.as_mut());
+        let Some(writer) = writer else { return Ok(()) };
         let has_room = writer
             .ready(&mut self.io.reactor, report)
             .map_err(|error| Error::new("write to a child", error).during(Operation::Write))?;
@@ -147,8 +148,9 @@ impl ChildSet {
 
     /// Removes a child from the turns: it does not need one any more, or is done.
     pub(super) fn leave_turns(&mut self, id: ChildId) -> Result<()> {
-        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
-        if self.read_turns.leave(id, child) { self.resume_child(id) } else { Ok(()) }
+        let child = self.children.get_mut(id);
+        let is_paused = child.is_some_and(|child| self.read_turns.leave(id, child));
+        if is_paused { self.resume_child(id) } else { Ok(()) }
     }
 
     fn apply(&mut self, id: ChildId, stream: Stream, effect: Effect) -> Result<()> {
@@ -198,7 +200,7 @@ impl ChildSet {
             }
             ProcessStep::TreeChanged => {
                 if CHECK_IS_CHEAP {
-                    self.finish_if_tree_gone(id);
+                    self.end_kill_if_tree_gone(id);
                 }
                 Ok(())
             }
@@ -214,19 +216,18 @@ impl ChildSet {
         for stream in [Stream::Stdout, Stream::Stderr] {
             result = result.and(self.read_at_exit(id, stream));
         }
-        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
-        if child.has_open_streams()
-            && let Err(error) = self.register_streams(id, INTERVAL_MIN)
-        {
+        let is_open = self.children.get(id).is_some_and(ChildState::has_open_streams);
+        if is_open && let Err(error) = self.register_streams(id, INTERVAL_MIN) {
             result = result.and(Err(watch_failed(error)));
         }
         self.kill_leftovers(id);
         if CHECK_IS_CHEAP {
             // The other processes of its tree have usually exited, too.
-            self.finish_if_tree_gone(id);
+            self.end_kill_if_tree_gone(id);
         }
-        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
-        if child.has_open_streams() {
+        if let Some(child) = self.children.get_mut(id)
+            && child.has_open_streams()
+        {
             child.note_activity();
             self.arm_leak_timer(id, Instant::now());
         }
@@ -305,11 +306,14 @@ impl ChildSet {
                 return outcome.map(drop);
             }
         }
-        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
-        child.leaked = child.has_open_streams();
+        if let Some(child) = self.children.get_mut(id) {
+            child.leaked = child.has_open_streams();
+        }
+        // One after the other: the end of the child is queued after the ends of both streams.
         for stream in [Stream::Stdout, Stream::Stderr] {
-            let Some(child) = self.children.get_mut(id) else { break };
-            child.stream(stream).close(&mut self.io.reactor);
+            if let Some(child) = self.children.get_mut(id) {
+                child.stream(stream).close(&mut self.io.reactor);
+            }
             self.on_closed(id, stream);
         }
         Ok(())
@@ -350,9 +354,8 @@ impl ChildSet {
     }
 
     /// Finishes a kill before its timer is due, if the tree is gone. The timer then finds no kill.
-    fn finish_if_tree_gone(&mut self, id: ChildId) {
-        let Some(child) = self.children.get_mut(id) else { return };
-        if child.finish_termination_if_gone() {
+    fn end_kill_if_tree_gone(&mut self, id: ChildId) {
+        if self.children.get_mut(id).is_some_and(ChildState::end_kill_if_tree_gone) {
             self.queue_drain(id);
         }
     }
@@ -369,8 +372,7 @@ impl ChildSet {
 
     /// Queues an event for each chunk in memory that has none.
     pub(super) fn queue_output(&mut self, id: ChildId, stream: Stream) {
-        let Some(child) = self.children.get_mut(id) else { return };
-        let state = child.stream(stream);
+        let Some(state) = self.children.get_mut(id).map(|child| child.stream(stream)) else { return };
         while state.queued_events < state.buffered.len() {
             state.queued_events += 1;
             self.events.push_back(QueuedEvent::Output(id, stream));
@@ -379,16 +381,14 @@ impl ChildSet {
 
     /// Queues the end of a stream whose output is handed over as it arrives, once all of it is queued.
     pub(super) fn queue_eof(&mut self, id: ChildId, stream: Stream) {
-        let Some(child) = self.children.get_mut(id) else { return };
-        if child.take_streamed_eof(stream) {
+        if self.children.get_mut(id).is_some_and(|child| child.take_streamed_eof(stream)) {
             self.events.push_back(QueuedEvent::Eof(id, stream));
         }
     }
 
     /// Queues the end of a child, once it exited, its outputs ended and no kill is under way.
     fn queue_drain(&mut self, id: ChildId) {
-        let Some(child) = self.children.get_mut(id) else { return };
-        if child.begin_drain() {
+        if self.children.get_mut(id).is_some_and(ChildState::begin_drain) {
             self.events.push_back(QueuedEvent::Drain(id));
         }
     }

@@ -164,7 +164,7 @@ impl ChildState {
 
     /// Closes and reaps a drained child and returns its outcome. `None` only for a child that did not
     /// exit. `snapshot` is shared by all children whose exits one wait reported.
-    pub(super) fn finish(
+    pub(super) fn reap(
         &mut self,
         reactor: &mut Reactor,
         snapshot: &mut Option<ProcessSnapshot>,
@@ -234,7 +234,7 @@ impl ChildState {
     }
 
     /// Finishes a kill if the tree is gone. Returns whether it was.
-    pub(super) fn finish_termination_if_gone(&mut self) -> bool {
+    pub(super) fn end_kill_if_tree_gone(&mut self) -> bool {
         let is_gone = self.termination.is_some() && !self.tree.is_alive(&ProcessSnapshot::now());
         if is_gone {
             self.termination = None;

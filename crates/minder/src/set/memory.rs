@@ -11,8 +11,8 @@ use crate::{Error, ErrorKind, Operation, Result};
 impl ChildSet {
     /// Adds a child to those that wait for memory, unless it is one.
     pub(super) fn add_memory_waiter(&mut self, id: ChildId) {
-        let Some(child) = self.children.get_mut(id) else { return };
-        if !std::mem::replace(&mut child.waits_for_memory, true) {
+        let child = self.children.get_mut(id);
+        if child.is_some_and(|child| !std::mem::replace(&mut child.waits_for_memory, true)) {
             self.memory_waiters.push(id);
         }
     }

@@ -117,8 +117,10 @@ impl ChildSet {
 
     /// Ends the restarts of a child. One that has no process is done with that.
     pub(super) fn end_restarts(&mut self, id: ChildId) {
-        let Some(child) = self.children.get_mut(id) else { return };
-        if child.restart.take().is_some() && child.between_runs().is_some() {
+        if let Some(child) = self.children.get_mut(id)
+            && child.restart.take().is_some()
+            && child.between_runs().is_some()
+        {
             self.events.push_back(QueuedEvent::Abandoned(id));
         }
     }
@@ -127,7 +129,7 @@ impl ChildSet {
     /// later.
     pub(super) fn end_run(&mut self, id: ChildId) -> Option<Event> {
         let child = self.children.get_mut(id)?;
-        let outcome = child.finish(&mut self.io.reactor, &mut self.snapshot)?;
+        let outcome = child.reap(&mut self.io.reactor, &mut self.snapshot)?;
         let next_start = child.restart.as_mut().and_then(|restart| {
             let delay = restart.after_run(&outcome)?;
             Some((delay, restart.restarts))
@@ -199,8 +201,8 @@ impl ChildSet {
 
     /// Reports a failed start, and decides whether another attempt follows.
     fn on_failed_start(&mut self, id: ChildId, error: Error) {
-        let Some(child) = self.children.get_mut(id) else { return };
-        let Some(restart) = &mut child.restart else { return };
+        let restart = self.children.get_mut(id).and_then(|child| child.restart.as_mut());
+        let Some(restart) = restart else { return };
         // A caller that takes no events finds the last error only.
         if restart.error.replace(error).is_none() {
             self.events.push_back(QueuedEvent::RestartFailed(id));
