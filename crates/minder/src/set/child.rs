@@ -42,27 +42,29 @@ pub(super) struct ChildState {
     pub(super) quota: Arc<MemoryQuota>,
     pub(super) options: SpawnOptions,
     pub(super) phase: Phase,
-    /// When its process started, if that decides whether its thread times are read.
+    /// The start of its process, if that decides whether its thread times are read.
     pub(super) started_at: Option<Instant>,
-    /// When the last bytes were read after the exit, or the exit itself: see `exit.rs`.
+    /// The time of the last activity of its outputs after the exit, or of the exit itself: see
+    /// `exit.rs`.
     pub(super) last_activity: Option<Instant>,
     /// The kill of its tree that is under way. Boxed, because few children are killed.
     pub(super) termination: Option<Box<TerminationState>>,
     pub(super) suspension: Suspension,
-    /// Whether a kill was requested while its process ran.
+    /// `true` if a kill was requested while its process ran.
     pub(super) killed: bool,
-    /// Whether its deadline came while its process ran, or its outputs were open without a limit.
+    /// `true` if its deadline came while its process ran, or while its outputs were open without a
+    /// limit.
     pub(super) timed_out: bool,
     pub(super) armed: Armed,
-    /// Whether its outputs are in the list of deferred reads.
+    /// `true` if its outputs are in the list of deferred reads.
     pub(super) read_deferred: bool,
-    /// Whether it is in the list of children that wait for memory.
+    /// `true` if it is in the list of children that wait for memory.
     pub(super) waits_for_memory: bool,
     pub(super) turn: ReadTurn,
     pub(super) leaked: bool,
-    /// How many bytes of its output were dropped.
+    /// The number of bytes of its output that were dropped.
     pub(super) dropped: u64,
-    /// What is needed to start it again. Boxed, because few children are restarted.
+    /// The state that is needed to start it again. Boxed, because few children are restarted.
     pub(super) restart: Option<Box<RestartState>>,
 }
 

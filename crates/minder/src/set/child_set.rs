@@ -34,7 +34,7 @@ use crate::{Error, ErrorKind, Operation, Result};
 const READ_BUFFER_MIN: usize = 64;
 /// The largest size of a read. No system has pipes of this size by default.
 const READ_BUFFER_MAX: usize = 16 << 20;
-/// How long `spawn` waits for a child that it had to kill.
+/// The longest time for which `spawn` waits for a child that it had to kill.
 const ABANDON_TIMEOUT: Duration = Duration::from_millis(20);
 /// The longest interval of a timer: a year, which can be added to an `Instant`.
 const INTERVAL_MAX: Duration = Duration::from_secs(365 * 86_400);
@@ -89,7 +89,7 @@ pub struct ChildSet {
     pub(super) timers: Timers,
     /// Children that wait for memory or for their spill file: see `memory.rs`.
     pub(super) memory_waiters: Vec<ChildId>,
-    /// Whether the next poll retries them without a wake-up, because a spill file refused bytes.
+    /// `true` if the next poll retries them without a wake-up: a spill file refused bytes or was taken.
     pub(super) retry_due: bool,
     pub(super) deferred_reads: Vec<DeferredRead>,
     pub(super) read_turns: ReadTurns,
@@ -101,9 +101,9 @@ pub struct ChildSet {
     pub(super) snapshot: Option<ProcessSnapshot>,
     /// The trees of all children, while all are being signalled.
     tree_table: Option<TreeTable>,
-    /// Whether all trees were stopped, and get their signals now.
+    /// `true` if all trees were stopped, and get their signals now.
     stops_all: bool,
-    /// Whether the caller watches the descriptor of [`poll_handle`](Self::poll_handle).
+    /// `true` if the caller watches the descriptor of [`poll_handle`](Self::poll_handle).
     is_watched: bool,
 }
 

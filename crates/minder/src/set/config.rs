@@ -59,9 +59,9 @@ pub struct ChildSetOptions {
     pub(crate) thread_times_per_second: Option<u32>,
     pub(crate) backend: Option<Backend>,
     pub(crate) guardian: Option<Guardian>,
-    /// Whether the set starts one child in its life.
+    /// `true` if the set starts one child in its life.
     pub(crate) starts_one: bool,
-    /// How many descriptors the backend accepts before it reports that it is full. For tests.
+    /// The number of descriptors that the backend accepts before it reports that it is full. For tests.
     pub(crate) fault_capacity: Option<usize>,
 }
 
@@ -252,7 +252,7 @@ impl ChildSetOptions {
     }
 }
 
-/// What to do with output for which there is no room in memory.
+/// The policy for output for which there is no room in memory.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -289,7 +289,7 @@ pub enum OverflowPolicy {
     DropOldest,
 }
 
-/// When output is handed over.
+/// The time at which output is handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OutputMode {
@@ -300,7 +300,7 @@ pub enum OutputMode {
     AtExit,
 }
 
-/// How a set treats one child.
+/// The options of one child of a set.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -327,7 +327,7 @@ pub struct SpawnOptions {
     pub(crate) output_mode: OutputMode,
     pub(crate) spill_as_file: bool,
     pub(crate) rank: u64,
-    /// When the child is killed, and how.
+    /// The time at which the child is killed, and the steps of the kill.
     pub(crate) deadline: Option<(Instant, Termination)>,
     pub(crate) restart: RestartPolicy,
 }

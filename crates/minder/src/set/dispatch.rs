@@ -22,11 +22,11 @@ use crate::sys::reap::reap_orphans;
 use crate::sys::wait::{Report, WAKE_TOKEN};
 use crate::{Error, Operation, Result};
 
-/// How long one poll waits for a file that accepts no forwarded bytes.
+/// The longest time that one poll waits for files that accept no forwarded bytes.
 const SPLICE_WAIT_MAX: Duration = Duration::from_millis(100);
-/// When a spill file is retried for which no descriptor was free.
+/// The delay before the next retry of a spill file for which no descriptor was free.
 const SPILL_RETRY_DELAY: Duration = Duration::from_millis(50);
-/// How often a stream is read at the exit of its child, at most.
+/// The most reads of a stream at the exit of its child.
 const EXIT_READS: usize = 4;
 
 impl ChildSet {

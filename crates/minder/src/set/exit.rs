@@ -17,7 +17,7 @@ use crate::sys::wait::Report;
 use crate::termination::{KILL_REPEAT_AFTER, Termination};
 use crate::{Error, Operation, Result};
 
-/// What a report about the child's process means.
+/// The meaning of a report about the child's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessStep {
     /// The process is still alive.
@@ -39,7 +39,7 @@ pub(super) enum DrainStep {
     Done,
 }
 
-/// What the timer for silent outputs found.
+/// The result of the timer for silent outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeakCheck {
     /// The timer is no longer needed.
@@ -50,7 +50,7 @@ pub(super) enum LeakCheck {
     Silent,
 }
 
-/// What the timer of a deadline found.
+/// The result of the timer of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeadlineCheck {
     /// There is no deadline, or it does not run now.
@@ -61,7 +61,7 @@ pub(super) enum DeadlineCheck {
     TimedOut(Termination),
 }
 
-/// What the timer of a kill found.
+/// The result of the timer of a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TerminationStep {
     /// No kill is under way.

@@ -17,7 +17,7 @@ use crate::{Error, Operation, Result};
 /// The least capacity of a chunk.
 const CHUNK_MIN: usize = 64;
 
-/// What the set has to do after one read of a stream.
+/// The action that the set has to take after one read of a stream.
 #[derive(Debug)]
 #[must_use]
 pub(super) enum Effect {
@@ -66,12 +66,12 @@ pub(super) enum RetryStep {
     Resume { again: bool },
 }
 
-/// What was taken for `Event::Spilled`.
+/// The result of taking a spill file for `Event::Spilled`.
 #[derive(Debug)]
 pub(super) struct TakenSpill {
     pub(super) file: Option<SpillFile>,
-    /// Whether the bytes that the file refused are now the first chunk in memory. Their output event
-    /// comes next.
+    /// `true` if the bytes that the file refused are now the first chunk in memory. Their output
+    /// event comes next.
     pub(super) rest_buffered: bool,
 }
 

@@ -1,5 +1,5 @@
-//! How many children that spill are read at a time: the least number that brings as many bytes as
-//! more would.
+//! The number of spilling children that are read at a time: the least number that brings as many
+//! bytes as more would.
 //!
 //! If children wait for something other than the processor, such as a network, reading more of them
 //! brings more bytes. If they compute, they only share the processors, and the output of all of them
@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-/// How long one width is measured.
+/// The time for which one width is measured.
 const PHASE: Duration = Duration::from_millis(250);
 /// The throughput that twice the width must reach, in per cent of the throughput before. Otherwise
 /// the smaller width stays, because measurements on a busy machine vary.
@@ -16,7 +16,7 @@ const GAIN_PERCENT: u64 = 150;
 /// The most phases between two trials.
 const REST_MAX: u32 = 16;
 
-/// What is measured now.
+/// The width that is measured now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trial {
     /// The width that the last trial settled on.
@@ -43,7 +43,7 @@ pub(super) struct Pace {
     rest: u32,
     /// Phases between the last two trials.
     rest_length: u32,
-    /// Whether the last trial that failed was [`Trial::More`].
+    /// `true` if the last trial that failed was [`Trial::More`].
     failed_more: bool,
 }
 

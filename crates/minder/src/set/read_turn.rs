@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-/// How many bytes a child may write within [`ALLOWANCE_INTERVAL`] without a turn. It is little,
+/// The bytes that a child may write within [`ALLOWANCE_INTERVAL`] without a turn. They are few,
 /// because all children are slow on a busy machine.
 const ALLOWANCE: u64 = 64 << 10;
 const ALLOWANCE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Whether a child may be read.
+/// The state of a child that decides whether it may be read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ReadTurn {
     /// It writes little. `left` bytes of its allowance are left, which began at `since`.

@@ -1,4 +1,4 @@
-//! Which children are read while much output waits in files.
+//! The choice of the children that are read while much output waits in files.
 //!
 //! [`Backlog`](crate::Backlog) describes when, and what is promised. A child that waits for its turn
 //! is paused, so that it costs nothing while it waits. The methods decide; the set pauses and resumes
@@ -16,22 +16,22 @@ use super::slab::Slab;
 use crate::backlog::Backlog;
 use crate::event::{ChildId, Stream};
 
-/// How long a child with a turn may be silent before the next child is read, too.
+/// The time for which a child with a turn may be silent before the next child is read, too.
 pub(super) const SLICE: Duration = Duration::from_millis(50);
-/// How many bytes of a waiting child are read at a time.
+/// The number of bytes of a waiting child that are read at a time.
 const SINGLE_READ: u64 = 64 << 10;
 /// After this many silent rotations a child loses its turn.
 const QUIET_MAX: u32 = 20;
 /// Waiting children are read one byte for this many bytes of the others.
 const CREDIT_DIVISOR: u64 = 16;
 
-/// Whether a readable stream may be read.
+/// The decision whether a readable stream may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MayRead {
     Yes,
     /// The stream is paused until its child has a turn.
     Later {
-        /// Whether no other child waits. The rotation of turns begins.
+        /// `true` if no other child waits. The rotation of turns begins.
         is_first: bool,
     },
 }
@@ -46,7 +46,7 @@ pub(super) struct ReadTurns {
     waiting: BTreeSet<(u64, ChildId)>,
     /// The last waiting child that was read once.
     last_once: (u64, ChildId),
-    /// How many bytes may be read of waiting children.
+    /// The number of bytes that may be read of waiting children.
     credit: u64,
     pace: Pace,
 }

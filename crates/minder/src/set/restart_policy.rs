@@ -1,4 +1,4 @@
-//! Whether and when a child is started again after it exited.
+//! The policy that decides whether and when a child is started again after it exited.
 
 use std::fs::File;
 use std::hash::BuildHasher;
@@ -25,8 +25,8 @@ pub enum Restart {
     Always,
 }
 
-/// Whether and when a child of a [`ChildSet`](crate::ChildSet) is started again after it exited: what
-/// a supervisor of long-lived children needs.
+/// The policy that decides whether and when a child of a [`ChildSet`](crate::ChildSet) is started
+/// again after it exited, for supervisors of long-lived children.
 ///
 /// The child keeps its id. Its next run begins when all output of the last run was handed over, and
 /// after a delay. The delay doubles with each restart in a row; a run of at least
@@ -191,7 +191,7 @@ impl RestartPolicy {
     }
 }
 
-/// What a set needs to start a child again.
+/// The state that a set needs to start a child again.
 #[derive(Debug)]
 pub(super) struct RestartState {
     pub(super) command: Command,
@@ -200,15 +200,15 @@ pub(super) struct RestartState {
     input_start: Option<u64>,
     policy: RestartPolicy,
     random: Random,
-    /// When the present run began.
+    /// The start of the present run.
     started_at: Instant,
-    /// When the child of the present run exited, if it has.
+    /// The time at which the child of the present run exited, if it has.
     exited_at: Option<Instant>,
     /// The restarts since the last stable run.
     in_row: u32,
     /// All restarts.
     pub(super) restarts: u64,
-    /// Whether the caller has asked for the restart.
+    /// `true` if the caller has asked for the restart.
     pub(super) requested: bool,
     /// The error of the last start, until its event is taken.
     pub(super) error: Option<Error>,

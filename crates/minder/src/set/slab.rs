@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::event::{ChildId, Stream};
 
-/// Which endpoint of a child a key of the reactor names.
+/// The endpoint of a child that a key of the reactor names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
     Process,

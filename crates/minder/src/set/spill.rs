@@ -22,9 +22,9 @@ const UNKNOWN_POSITION: u64 = u64::MAX;
 pub(super) struct SpillBuffer {
     file: File,
     path: SpillPath,
-    /// How many bytes were read back.
+    /// The number of bytes that were read back.
     read: u64,
-    /// How many bytes were written.
+    /// The number of bytes that were written.
     written: u64,
     /// The file's position, so that it is moved only between reading and writing.
     position: u64,

@@ -13,7 +13,7 @@ use crate::sys::error::is_registration_limit;
 use crate::sys::pipe::Reader;
 use crate::sys::reactor::Reactor;
 
-/// What the streams of all children use together. It belongs to the set.
+/// The state that the streams of all children use together. It belongs to the set.
 #[derive(Debug)]
 pub(super) struct StreamIo {
     pub(super) reactor: Reactor,
@@ -23,9 +23,9 @@ pub(super) struct StreamIo {
     pub(super) buffer: Vec<u8>,
     /// The number in the name of the next spill file.
     pub(super) spill_number: u64,
-    /// How long this call of `poll_once` may still wait for files that accept no forwarded bytes.
+    /// The time that this call of `poll_once` may still wait for files that accept no forwarded bytes.
     pub(super) splice_wait: Option<Duration>,
-    /// When this call of `poll_once` ends.
+    /// The time at which this call of `poll_once` ends at the latest.
     pub(super) poll_until: Option<Instant>,
 }
 
@@ -51,17 +51,17 @@ pub(super) struct StreamState {
     pub(super) hung_up: Option<Reader>,
     /// Bytes in memory, oldest first. Those in the spill file follow them.
     pub(super) buffered: VecDeque<Chunk>,
-    /// How many output events are queued. After a chunk was dropped this is more than there are
+    /// The number of queued output events. After a chunk was dropped this is more than there are
     /// chunks; the next chunk uses the event that is left.
     pub(super) queued_events: usize,
     pub(super) spill: Option<SpillBuffer>,
     /// Bytes that the spill file refused. They follow those in the file. The stream is paused while
     /// there are any.
     pub(super) unwritten: Vec<u8>,
-    /// Whether `QueuedEvent::Spilled` is queued. Until the caller takes it, spilled bytes stay where
-    /// they are.
+    /// `true` if `QueuedEvent::Spilled` is queued. Until the caller takes it, spilled bytes stay
+    /// where they are.
     pub(super) spill_queued: bool,
-    /// Whether bytes must pass through our memory on their way to the spill file.
+    /// `true` if bytes must pass through our memory on their way to the spill file.
     pub(super) splice_unsupported: bool,
     /// The file that receives the bytes without a copy through our memory.
     pub(super) forward: Option<Arc<File>>,

@@ -1,4 +1,4 @@
-//! How long a child has been suspended.
+//! The time for which a child has been suspended.
 
 use std::time::{Duration, Instant};
 

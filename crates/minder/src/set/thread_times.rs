@@ -1,4 +1,4 @@
-//! Which children's thread times are read: each read is an open, a read and a close.
+//! The choice of the children whose thread times are read: each read is an open, a read and a close.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ const LONG_RUN: Duration = Duration::from_millis(10);
 pub(super) struct ThreadTimeReads {
     /// The time between two reads of short runs.
     interval: Duration,
-    /// When the next short run is read.
+    /// The earliest time at which the next short run is read.
     next_at: Option<Instant>,
 }
 

@@ -13,10 +13,10 @@ pub(super) const INTERVAL_MIN: Duration = Duration::from_millis(1);
 /// Below this number of entries, stale ones are not removed.
 const ENTRIES_MIN: usize = 1024;
 
-/// How much later than due a deferred read may be, so that many share one wake-up.
+/// The most that a deferred read may be late, so that many share one wake-up.
 const DEFERRED_READ_TOLERANCE: Duration = Duration::from_millis(1);
 
-/// What a timer of a child is for. A child has at most one valid timer of each kind: see [`Armed`].
+/// The purpose of a timer of a child. A child has at most one valid timer of each kind: see [`Armed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimerKind {
     /// The outputs of a child that exited may have been silent for too long.
@@ -29,7 +29,8 @@ pub(super) enum TimerKind {
     Restart,
 }
 
-/// When the timers of one child expire, by kind. An entry of the heap with another time is stale.
+/// The times at which the timers of one child expire, by kind. An entry of the heap with another
+/// time is stale.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Armed([Option<Instant>; 4]);
 
