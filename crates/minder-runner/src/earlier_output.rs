@@ -31,9 +31,9 @@ use minder_record::store;
 use minder_record::writer::output_path;
 use minder_template::Job;
 
-/// How many reasons, and how many ranges of jobs, a message names.
+/// The most reasons that are reported, and the most ranges of jobs that a message names.
 const NAMED_MAX: usize = 8;
-/// How many names are tried for a directory.
+/// The most names that are tried for a directory.
 const DIRS_MAX: u32 = 100;
 
 /// The saved output of earlier attempts.

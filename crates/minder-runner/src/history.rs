@@ -1,4 +1,4 @@
-//! How long jobs took in earlier runs of the same command.
+//! The durations of jobs in earlier runs of the same command.
 //!
 //! A job is known again by its arguments, a command by its words with their placeholders. The
 //! newest run in which the job ended by itself counts. A time that a signal or a time-out cut short
@@ -18,13 +18,13 @@ use minder_record::event::{JobFinished, JournalEvent, OsBytes};
 use minder_record::reader::read_journal;
 use minder_record::store;
 
-/// How many earlier runs of a command are read.
+/// The most earlier runs of a command that are read.
 const RUNS_MAX: usize = 20;
 /// The most times that are kept.
 const TIMES_MAX: usize = 4_000_000;
-/// How many bytes of journals are read for the order of the jobs. The newest run is always read.
+/// The most bytes of journals that are read for the order of the jobs. The newest run is always read.
 pub(crate) const ORDER_BYTES_MAX: u64 = 1 << 30;
-/// How many bytes of journals are read for an estimate of the end.
+/// The most bytes of journals that are read for an estimate of the end.
 const ESTIMATE_BYTES_MAX: u64 = 8 << 20;
 
 /// Returns the mean duration of a job in earlier runs of the command, if the observer estimates the
@@ -46,7 +46,7 @@ pub(crate) struct History {
 struct Entry {
     /// Seconds.
     wall: f32,
-    /// Whether the job ended by itself.
+    /// `true` if the job ended by itself.
     complete: bool,
 }
 

@@ -1,10 +1,10 @@
-//! What jobs inherit beside their streams.
+//! The variables and descriptors that jobs inherit beside their streams.
 
 use std::ffi::OsString;
 
 use minder::{Descriptors, Environment};
 
-/// What jobs inherit beside their streams.
+/// The variables and descriptors that jobs inherit beside their streams.
 #[derive(Debug, Default)]
 pub(crate) struct JobEnvironment {
     /// The variables that all jobs have in common.

@@ -1,5 +1,5 @@
-//! Where the jobs of a run come from: arguments as they are read, all arguments in another order,
-//! or blocks of the input.
+//! The source of the jobs of a run: arguments as they are read, all arguments in another order, or
+//! blocks of the input.
 
 use std::num::NonZeroU64;
 

@@ -16,18 +16,18 @@ use minder_os::sync::Mutex;
 
 use crate::queue::Task;
 
-/// How many of the last wall times are kept.
+/// The most wall times that are kept: those of the last jobs.
 const TIMES_MAX: usize = 1000;
-/// How many jobs must have finished before there is a median.
+/// The least number of jobs that must have succeeded before there is a median.
 const TIMES_MIN: usize = 3;
 
 /// The table of running jobs. It costs nothing if nothing needs it.
 #[derive(Debug, Default)]
 pub(crate) struct JobTable {
-    /// Whether jobs are recorded.
+    /// `true` if jobs are recorded.
     wanted: bool,
     state: Mutex<State>,
-    /// Whether `requests` is not empty. See the module.
+    /// `true` if `requests` is not empty. See the module.
     has_requests: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct JobEntry {
     pub(crate) suspended: bool,
 }
 
-/// What a worker thread is to do to one of its jobs.
+/// A request to a worker thread about one of its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobRequest {
     /// Kill it; it runs again later.

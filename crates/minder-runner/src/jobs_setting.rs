@@ -65,7 +65,7 @@ impl JobsSpec {
     }
 }
 
-/// What messages about an invalid number of jobs expect.
+/// The valid values that messages about an invalid number of jobs name.
 pub const EXPECTED_JOBS: &str = "a number of jobs such as 8, 100% (one per processor), +2, -1 or 0";
 
 /// Returns how many processors this process may use.
@@ -84,7 +84,7 @@ pub struct JobsSetting {
 #[derive(Debug)]
 struct File {
     path: PathBuf,
-    /// Whether the file can be read again. A pipe (`-j <(…)`) cannot: its content is gone.
+    /// `true` if the file can be read again. A pipe (`-j <(…)`) cannot: its content is gone.
     rereads: bool,
 }
 
@@ -92,7 +92,7 @@ struct File {
 struct State {
     spec: JobsSpec,
     read_at: Instant,
-    /// Whether the file could not be used, and that was reported.
+    /// `true` if the file could not be used, and that was reported.
     was_reported: bool,
 }
 

@@ -18,20 +18,20 @@ use crate::observer::{RunningSnapshot, Snapshot};
 use crate::outcome;
 use crate::report::{RunEnd, RunReport, RunStats};
 
-/// How often the main thread checks for signals if the poller cannot wait for them, and for jobs that have
-/// exited once the run was asked to end.
+/// The interval at which the main thread checks for signals if the poller cannot wait for them, and
+/// for jobs that have exited once the run was asked to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long a run that was asked to end waits for a reader that takes nothing, once no process of a job is
-/// left. What it does not take is shown when the run is resumed.
+/// The time for which a run that was asked to end waits for a reader that takes nothing, once no
+/// process of a job is left. What it does not take is shown when the run is resumed.
 const READER_TIMEOUT: Duration = Duration::from_secs(7);
-/// How long the worker threads may take once no output waits for a reader any more, and how long the
-/// record of a run may take that does not wait for its worker threads.
+/// The time that the worker threads may take once no output waits for a reader any more, and the
+/// time that the record of a run may take that does not wait for its worker threads.
 const LAST_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long the worker threads may take once all jobs should be dead: longer than a child set waits
-/// for a child that cannot be killed.
+/// The time that the worker threads may take once all jobs should be dead: longer than a child set
+/// waits for a child that cannot be killed.
 const WORKER_EXIT_TIMEOUT: Duration = Duration::from_secs(7);
-/// How long a suspended run waits for its jobs to stop. A worker thread may be blocked in a write,
-/// and the user's shell does not wait for that.
+/// The longest time that a suspended run waits for its jobs to stop. A worker thread may be blocked
+/// in a write, and the user's shell does not wait for that.
 const SUSPEND_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The state of the main loop.
@@ -202,17 +202,17 @@ fn snapshot(context: &RunContext<'_>, elapsed: Duration, names_max: usize) -> Sn
     }
 }
 
-/// How far the run is with ending early.
+/// The progress of a run that ends early.
 #[derive(Debug, Default)]
 struct ShutdownState {
     /// The first signal that asked the run to end.
     signal: Option<Signal>,
     /// Since when only output is left to write.
     drained_since: Option<Instant>,
-    /// Whether the jobs are being killed.
+    /// `true` if the jobs are being killed.
     killed: bool,
-    /// When the main thread stops waiting for worker threads: one may be blocked in a write that
-    /// its reader does not accept.
+    /// The time at which the main thread stops waiting for worker threads: one may be blocked in a
+    /// write that its reader does not accept.
     deadline: Option<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! What the engine has to say to a person: one line each.
+//! The messages of the engine to a person: one line each.
 //!
 //! [`Display`](fmt::Display) gives the line, without the name of the program before it.
 
@@ -24,21 +24,21 @@ pub enum Notice {
     NeedsTerminal {
         /// The job's command line.
         job: String,
-        /// Whether this is the first one of the run: the cure is named once.
+        /// `true` for the first one of the run: the cure is named once.
         is_first: bool,
     },
     /// A signal asked the run to end.
     Interrupted {
         /// The signal.
         signal: Signal,
-        /// How many jobs were running.
+        /// The number of jobs that were running.
         running: u64,
-        /// Whether they were asked to end; otherwise they were killed.
+        /// `true` if they were asked to end; otherwise they were killed.
         asked: bool,
     },
     /// The halt policy lets no more jobs start, and waits for the running ones.
     Halting {
-        /// How many jobs run.
+        /// The number of running jobs.
         running: u64,
     },
     /// A record, or the records of a job, did not fit into a block of `--block`: blocks became larger.
@@ -104,9 +104,9 @@ pub enum Notice {
     },
     /// A journal or joblog has lines that cannot be read.
     Damaged {
-        /// What is damaged.
+        /// The journal or joblog that is damaged.
         what: String,
-        /// How.
+        /// The damage.
         damage: String,
     },
     /// The last line of a joblog was incomplete and was removed.
@@ -137,7 +137,7 @@ pub enum Notice {
         file: Option<String>,
         /// Why; `None` for the jobs that are only counted.
         reason: Option<String>,
-        /// What happens to the jobs.
+        /// The consequence for the jobs.
         consequence: &'static str,
     },
 }

@@ -79,7 +79,7 @@ pub struct Snapshot {
     pub counts: JobCounts,
     /// The number of jobs, if it is known.
     pub total: Option<u64>,
-    /// Whether the input has ended, so that the submitted jobs are all.
+    /// `true` if the input has ended, so that the submitted jobs are all.
     pub input_ended: bool,
     /// The age of the run.
     pub elapsed: Duration,
@@ -90,7 +90,7 @@ pub struct Snapshot {
     /// The mean wall time of a job in earlier runs of the same command, if it was asked for
     /// ([`Observer::wants_history`]) and there are any.
     pub expected: Option<Duration>,
-    /// How long no output of jobs was written.
+    /// The time for which no output of jobs was written.
     pub silence: Duration,
     /// Why no job starts, such as `load 9 of 8`.
     pub paused: Option<String>,
@@ -116,6 +116,6 @@ pub struct RunningSnapshot {
     pub job: u64,
     /// Its command line, shortened for display.
     pub name: String,
-    /// How long it has been running, without the time in which it was suspended.
+    /// The time for which it has been running, without the time in which it was suspended.
     pub age: Duration,
 }

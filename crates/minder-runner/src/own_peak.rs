@@ -1,4 +1,4 @@
-//! Which maximum resident set is that of a job.
+//! The decision whether a maximum resident set is that of a job.
 //!
 //! A child begins in the memory of this process, until it executes its program. The kernel keeps the
 //! maximum of both (`exec_mmap` in fs/exec.c calls `setmax_mm_hiwater_rss` with the old memory), so a job
@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use minder_os::host_stats;
 
-/// How much a job needs beyond this process before its maximum counts as its own. The kernel counts pages
-/// for each processor, and adds them up in batches of 32 pages (`percpu_counter_batch`): two readings of
-/// the same memory differ.
+/// The memory that a job needs beyond this process before its maximum counts as its own. The kernel
+/// counts pages for each processor, and adds them up in batches of 32 pages
+/// (`percpu_counter_batch`): two readings of the same memory differ.
 const MARGIN: u64 = 1 << 20;
 
 /// The peak memory of this process, as far as it was read.

@@ -52,7 +52,7 @@ const UNKNOWN: u64 = u64::MAX;
 pub(crate) struct Task {
     pub(crate) number: u64,
     pub(crate) item: JobArgs,
-    /// Which block of the input it reads, if it reads one.
+    /// The block of the input that it reads, if it reads one.
     pub(crate) input_block: Option<InputBlock>,
     /// Its block of input, until it is started. A mutex, because a job is shared with the pool;
     /// only the worker thread that runs the job locks it.
@@ -148,16 +148,16 @@ struct State {
     /// The source, if jobs are created when they are taken.
     inline_source: Option<JobSource>,
     created: u64,
-    /// How many jobs were taken.
+    /// The number of jobs that were taken.
     taken: u64,
     /// The size of the jobs in `ready`.
     bytes: usize,
     ended: bool,
-    /// Whether a worker thread found no job since the last one was added.
+    /// `true` if a worker thread found no job since the last one was added.
     is_starved: bool,
     /// Why the input could not be read to its end.
     error: Option<String>,
-    /// Whether no more jobs are given out, whatever is read.
+    /// `true` if no more jobs are given out, whatever is read.
     stopped: bool,
 }
 

@@ -15,7 +15,7 @@ use minder_os::files::{is_fifo, open_fifo_now};
 
 use crate::config::RunConfig;
 
-/// How often it is checked whether a pipe has a reader.
+/// The interval between two checks whether a pipe has a reader.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A signal ended the run before its first job.

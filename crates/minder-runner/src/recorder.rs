@@ -47,23 +47,23 @@ pub(crate) struct RunRecorder {
     /// The directory for waiting output: that of the run, or one of this run in a directory that
     /// the user chose.
     dir: PathBuf,
-    /// Whether output of an earlier attempt still has to be written or produced again.
+    /// `true` if output of an earlier attempt still has to be written or produced again.
     output_owed: bool,
     /// All directories outside of the run's own that contain, or contained, its output.
     output_dirs: Vec<PathBuf>,
-    /// Whether everything was there that the attempt needs before its first job. One that is refused leaves
-    /// nothing behind.
+    /// `true` if everything was there that the attempt needs before its first job. One that is
+    /// refused leaves nothing behind.
     has_begun: AtomicBool,
-    /// How many files were created for jobs to write to.
+    /// The number of named files that were created for jobs to write to.
     job_files: AtomicU64,
 }
 
 /// The variables that are recorded. They often explain why a job failed, and contain nothing secret.
 const ENVIRONMENT: [&str; 7] = ["HOME", "LANG", "LC_ALL", "PATH", "SHELL", "TMPDIR", "TZ"];
-/// How many missing attempts are reported.
+/// The most missing attempts that are reported.
 const MISSING_NAMED_MAX: usize = 3;
 
-/// What earlier attempts left.
+/// The state that earlier attempts left.
 #[derive(Debug, Default)]
 pub(crate) struct ResumeState {
     pub(crate) filter: Arc<ResumeFilter>,
@@ -72,11 +72,11 @@ pub(crate) struct ResumeState {
     waiting: JobSet,
     /// Jobs whose saved output cannot be read.
     lost: JobSet,
-    /// Whether some of those do not run in this attempt.
+    /// `true` if some of those do not run in this attempt.
     owes: bool,
     /// Directories outside of the run's own that contain output.
     elsewhere: Vec<PathBuf>,
-    /// Whether the attempt would run no job, write no output, and record nothing.
+    /// `true` if the attempt would run no job, write no output, and record nothing.
     pub(crate) is_idle: bool,
 }
 

@@ -1,11 +1,11 @@
-//! What a run did, once it has ended.
+//! The report about a run that has ended.
 
 use std::time::Duration;
 
 use minder::jobs::JobCounts;
 use minder::{ExitInfo, ExitStatus, Outcome, Signal};
 
-/// How many jobs each list of a [`RunStats`] names; the rest is counted.
+/// The most jobs that each list of a [`RunStats`] names; the rest is counted.
 pub const NAMED_MAX: usize = 10;
 
 /// The result of a run.
@@ -26,9 +26,9 @@ pub struct RunReport {
     pub run: Option<String>,
     /// The arguments of minder that resume this run, if that is possible.
     pub resume: Option<String>,
-    /// How the run ended.
+    /// The way in which the run ended.
     pub end: RunEnd,
-    /// Whether an earlier run was to be resumed, and none of its jobs was left.
+    /// `true` if an earlier run was to be resumed, and none of its jobs was left.
     pub nothing_left: bool,
     /// The exit status if an error ended it.
     pub error_status: u8,
@@ -58,7 +58,7 @@ impl RunReport {
     }
 }
 
-/// How a run ended.
+/// The way in which a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunEnd {
     /// Its input was exhausted, or the halt policy ended it. The exit status is that of GNU
@@ -107,11 +107,11 @@ impl EndCause {
 pub struct JobEnd {
     /// Its command line, shortened for display.
     pub name: String,
-    /// How long it ran.
+    /// Its wall time.
     pub wall: Duration,
     /// Why it failed, if it did.
     pub failure: Option<FailureReason>,
-    /// Whether the end of the run cut it off: it did not fail, and runs again.
+    /// `true` if the end of the run cut it off: it did not fail, and runs again.
     pub is_cut_off: bool,
     /// Its whole command line, if [`Observer::wants_command`](crate::Observer::wants_command) asked for it.
     pub command: Option<String>,
@@ -122,11 +122,11 @@ pub struct JobEnd {
 pub struct JobFailure {
     /// Its command line, shortened for display.
     pub name: String,
-    /// What happened.
+    /// The reason for the failure.
     pub reason: FailureReason,
 }
 
-/// What happened to a job that failed.
+/// The reason for which a job failed.
 #[derive(Clone, Debug)]
 pub enum FailureReason {
     /// Its process ended with this status after this time.
@@ -155,11 +155,12 @@ impl FailureReason {
 pub struct HaltSummary {
     /// The rule, as text.
     pub why: String,
-    /// How many jobs did not run, if that is known.
+    /// The number of jobs that did not run, if that is known.
     pub not_run: Option<u64>,
 }
 
-/// What the jobs of a run used, and the first jobs of each kind that a person wants to see.
+/// The resources that the jobs of a run used, and the first jobs of each kind that a person wants
+/// to see.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct RunStats {
@@ -173,31 +174,31 @@ pub struct RunStats {
     pub cut_off: Vec<JobFailure>,
     /// The first jobs that left their output open, at most [`NAMED_MAX`].
     pub leaked: Vec<String>,
-    /// How many jobs left their output open.
+    /// The number of jobs that left their output open.
     pub leaked_count: u64,
-    /// How many jobs left processes running.
+    /// The number of jobs that left processes running.
     pub left_running: u64,
-    /// How many jobs the end of the run cut off, those of `halted` among them.
+    /// The number of jobs that the end of the run cut off, those of `halted` among them.
     pub cancelled: u64,
-    /// How many of them had attempts left.
+    /// The number of those that had attempts left.
     pub cancelled_early: u64,
-    /// How many of them had succeeded: a result of the last moment before the run was ended is not trusted
-    /// if [`hold_results`](crate::config::RunConfig::hold_results) is set.
+    /// The number of those that had succeeded: a result of the last moment before the run was ended
+    /// is not trusted if [`hold_results`](crate::config::RunConfig::hold_results) is set.
     pub withdrawn: u64,
-    /// How many failed jobs ran too long.
+    /// The number of failed jobs that ran too long.
     pub timed_out: u64,
-    /// How many failed jobs were killed because memory was short.
+    /// The number of failed jobs that were killed because memory was short.
     pub out_of_memory: u64,
-    /// How many jobs the halt policy killed. They are not named: the jobs that caused it are.
+    /// The number of jobs that the halt policy killed. They are not named: the jobs that caused it are.
     pub halted: u64,
-    /// How often a job was killed because memory was short, and requeued.
+    /// The number of times that a job was killed because memory was short, and requeued.
     pub requeued: u64,
     /// The first jobs that succeeded after a failed try, at most [`NAMED_MAX`], with the number of the try.
     pub flaky: Vec<(String, u32)>,
-    /// How many jobs succeeded after a failed try.
+    /// The number of jobs that succeeded after a failed try.
     pub flaky_count: u64,
-    /// How many jobs wait for their next try, as each worker thread counts them: the sum over all is the
-    /// number of jobs.
+    /// The number of jobs that wait for their next try, as each worker thread counts them: the sum
+    /// over all is the number of jobs.
     pub(crate) retrying: i64,
 }
 

@@ -67,17 +67,17 @@ const DESCRIPTORS_OWN: u64 = 40 + (WORKERS_MAX * HELD_FILES_MAX) as u64;
 const DESCRIPTORS_JOB: u64 = 5;
 /// A job that ends sooner is read at its end.
 const READ_DELAY: Duration = Duration::from_millis(2);
-/// How much the delays before retries differ, so that jobs that failed together do not run again
+/// The jitter of the delays before retries, so that jobs that failed together do not run again
 /// together.
 const RETRY_JITTER: f64 = 0.5;
 /// Of how many short jobs each worker thread reads the times of the main thread in a second. `minder
 /// advise` needs a sample only, and reading those of every job takes a quarter of what a minimal job
 /// costs (measured).
 const THREAD_TIMES_PER_SECOND: u32 = 20;
-/// How often the worker threads look for stopped jobs, if there is a terminal to stop for.
+/// The interval at which the worker threads look for stopped jobs, if there is a terminal to stop for.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// What was open when this process started, and is there for the jobs.
+/// The descriptors and the jobserver that this process has inherited, for its jobs.
 #[derive(Debug)]
 pub struct Inherited {
     descriptors: Descriptors,
@@ -103,11 +103,11 @@ impl Inherited {
 /// Everything that [`run`] needs.
 #[derive(Debug)]
 pub struct RunRequest {
-    /// What to run.
+    /// The configuration of the run.
     pub config: RunConfig,
     /// The arguments.
     pub arguments: ArgumentReader,
-    /// What jobs inherit.
+    /// The descriptors and the jobserver for the jobs.
     pub inherited: Inherited,
     /// Receives what the engine reports.
     pub observer: Arc<dyn Observer>,

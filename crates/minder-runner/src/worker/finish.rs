@@ -30,7 +30,7 @@ use crate::text::shorten;
 /// A table row whose output is larger than this is built in a file, not in memory.
 const ROW_MAX: u64 = 256 << 10;
 
-/// Whether a finished job has an event.
+/// The decision whether a finished job has an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recorded {
     /// It has one.

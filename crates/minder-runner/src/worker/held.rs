@@ -28,8 +28,8 @@ use crate::input::JobArgs;
 use crate::queue::Task;
 use crate::report::EndCause;
 
-/// How long an event is held back. A machine that shuts down sends its signals within some hundred
-/// milliseconds.
+/// The default time for which an event is held back. A machine that shuts down sends its signals
+/// within some hundred milliseconds.
 const HOLD: Duration = Duration::from_secs(1);
 /// The most held jobs of one worker thread, and the most bytes that they keep in memory. Beyond
 /// either, and beyond [`HELD_FILES_MAX`] open files, the oldest job is recorded at once.
@@ -45,8 +45,8 @@ const ALL_HELD_BYTES_MAX: usize = 16 << 20;
 /// A finished job that has no event yet.
 pub(super) struct HeldJob {
     due: Instant,
-    /// How much of the queues of the standard streams has to be written before the job is recorded: its
-    /// output is there, and nowhere else.
+    /// The part of the queues of the standard streams that has to be written before the job is
+    /// recorded: its output is there, and nowhere else.
     queued: Option<[u64; 2]>,
     pub(super) attempt: Attempt,
     pub(super) task: Task,

@@ -12,13 +12,14 @@ use crate::output::store::{JobFile, Location};
 use crate::results::{JobResults, cannot_write};
 use crate::text::os_error_text;
 
-/// What a running job wrote, and how that is shown. Streams are indexed by `Stream as usize`.
+/// The output of a running job, and the way in which it is shown. Streams are indexed by
+/// `Stream as usize`.
 #[derive(Debug, Default)]
 pub(crate) struct JobOutput {
-    /// Whether it is written as it arrives.
+    /// `true` if it is written as it arrives.
     pub(crate) is_live: bool,
-    /// Whether it may be shown live: not if the job may run again, and not if its color depends on
-    /// how the job ends.
+    /// `true` if it may be shown live: not if the job may run again, and not if its color depends
+    /// on how the job ends.
     pub(crate) may_be_live: bool,
     /// Bytes that are written before it.
     pub(crate) header: Vec<u8>,
@@ -29,9 +30,9 @@ pub(crate) struct JobOutput {
     pub(crate) written: [u64; 2],
     /// The last bytes of each stream, if they are not kept elsewhere.
     pub(crate) tails: [OutputTail; 2],
-    /// Whether forwarding by the kernel was tried.
+    /// `true` if forwarding by the kernel was tried.
     pub(crate) forward_tried: bool,
-    /// Whether the kernel forwards its standard output.
+    /// `true` if the kernel forwards its standard output.
     pub(crate) is_forwarded: bool,
     /// The files that the job writes to directly.
     pub(crate) spool: Vec<JobFile>,

@@ -41,8 +41,8 @@ use crate::text::os_error_text;
 /// one open.
 const FIFO: &str =
     r#"{ cat <&3 3<&- >"$0" & } 3<&0; (exec "$@") </dev/null; s=$?; kill $! 2>/dev/null; exit $s"#;
-/// How long a start of a job with a stream may fail because the system is short of something, while the input
-/// waits for it.
+/// The time for which starts of jobs with a stream may fail because the system is short of
+/// something, while the input waits for them.
 const STREAMS_SHORTAGE_MAX: Duration = Duration::from_secs(1);
 /// The size of a job's pseudo-terminal if this process has no terminal.
 const TERMINAL: Size = Size::new(24, 80);

@@ -1,4 +1,5 @@
-//! What a running job writes, as it arrives: shown at once, kept in files, or gathered until the job ends.
+//! The output of a running job, as it arrives: shown at once, kept in files, or gathered until the
+//! job ends.
 
 use minder::jobs::ChildControl;
 use minder::{Chunk, SpillFile, Stream};

@@ -27,7 +27,7 @@ use crate::results::Refusal;
 use crate::splitter::StdinFeeder;
 use crate::text::{cannot_save_in, count, format_error};
 
-/// How long a job that was stopped for using the terminal has to end.
+/// The time that a job has to end after it was stopped for using the terminal.
 const TERMINAL_GRACE: Duration = Duration::from_secs(1);
 
 /// One worker thread of a run. Only that thread uses it; everything shared is in `context`.
@@ -38,7 +38,7 @@ pub(crate) struct RunWorker<'a> {
     finisher: Finisher<'a>,
     /// The permission to run for the job that is being started.
     permit: Option<JobPermit>,
-    /// Whether the job that ended last succeeded, until the halt policy was looked at.
+    /// The success of the job that ended last, until the halt policy was looked at.
     last_success: Option<bool>,
 }
 

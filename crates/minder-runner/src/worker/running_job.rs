@@ -21,27 +21,28 @@ pub(crate) struct RunningJob {
     pub(crate) number: u64,
     pub(crate) child: Option<ChildId>,
     pub(crate) output: JobOutput,
-    /// Whether its process has exited. Its output may not have been read yet.
+    /// `true` if its process has exited. Its output may not have been read yet.
     pub(crate) has_exited: bool,
     pub(crate) started_at: Instant,
     /// The wall time, once the job has finished.
     pub(crate) wall_time: Option<Duration>,
     start_time: SystemTime,
-    /// Whether minder killed it because minder itself failed. Its incomplete output is not shown.
+    /// `true` if minder killed it because minder itself failed. Its incomplete output is not shown.
     pub(crate) is_interrupted: bool,
     /// Copies of `--template` files, which are removed with the job.
     pub(crate) copies: TemplateFiles,
-    /// Whether a failure of this attempt is final.
+    /// `true` if a failure of this attempt is final.
     pub(crate) is_last_attempt: bool,
-    /// How long it may run.
+    /// The longest time that it may run.
     pub(crate) timeout: Option<Duration>,
-    /// Whether its event was held back, in case the run ends as well.
+    /// `true` if its event was held back, in case the run ends as well.
     pub(crate) is_held: bool,
-    /// Whether it was killed to run again later.
+    /// `true` if it was killed to run again later.
     pub(crate) is_requeued: bool,
-    /// Whether it was asked to exit because it stopped at the terminal.
+    /// `true` if it was asked to exit because it stopped at the terminal.
     pub(crate) wants_terminal: bool,
-    /// Whether it did its work, once it has finished: it exited with 0, and minder had not asked it to exit.
+    /// `true` if it has finished and did its work: it exited with 0, and minder had not asked it to
+    /// exit.
     pub(crate) succeeded: bool,
     /// The rest of its standard input.
     pub(crate) stdin: Option<StdinFeeder>,
@@ -139,7 +140,7 @@ impl RunningJob {
     }
 }
 
-/// How an attempt of a job ended.
+/// The end of an attempt of a job.
 #[derive(Clone, Copy)]
 pub(super) struct AttemptEnd<'a> {
     pub(super) attempt: Attempt,

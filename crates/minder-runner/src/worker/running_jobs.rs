@@ -31,7 +31,7 @@ pub(super) struct RunningJobs<'a> {
     pub(super) resizes: u64,
     /// The number of submitted jobs when the other worker thread was last woken for its only job.
     pub(super) woken_for: u64,
-    /// How many jobs count in [`RunStatus::unread`](crate::context::RunStatus::unread).
+    /// The number of jobs that count in [`RunStatus::unread`](crate::context::RunStatus::unread).
     unread: usize,
 }
 

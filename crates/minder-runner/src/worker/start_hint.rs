@@ -1,4 +1,4 @@
-//! What to type instead of a program that cannot run.
+//! Hints about what to type instead of a program that cannot run.
 
 use std::path::MAIN_SEPARATOR;
 
