@@ -1,4 +1,4 @@
-//! Bits beside the cells: one for each, in words of 64.
+//! Bits outside of the cells: one for each, in words of 64.
 
 use std::ops::Range;
 

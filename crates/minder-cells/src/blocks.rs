@@ -1,4 +1,4 @@
-//! Blocks of cells, the bits beside them, and where the next cells are allocated.
+//! Blocks of cells, their bits, and where the next cells are allocated.
 //!
 //! Two bitmaps have a bit for each cell. In `allocated` it is 1 for cells that may be in use: those that the
 //! last collection found, and every run that was given out since. In `marked` it is 1 for cells that the
@@ -23,7 +23,7 @@ const COMMIT_BLOCKS: usize = 64;
 const NEAR: u32 = 64;
 /// The pairs that are compared at once, when pairs may be in order: two lines of most caches.
 const PART: usize = 8;
-/// The cells before or after pairs in order that the processor is told to load.
+/// The cells before or after pairs in order that the processor prefetches.
 const AHEAD: usize = 128;
 /// How many runs are tried for several cells, before they get a block.
 const TRIES: usize = 16;

@@ -1,7 +1,7 @@
 //! Marking: finds all cells that can be reached, with a stack in memory.
 //!
 //! A word waits in a short queue between the stack and its visit. When it enters the queue, the processor is
-//! told to load its cell, so that the visit does not wait for memory.
+//! asked to prefetch its cell, so that the visit does not wait for memory.
 
 use crate::blocks::Blocks;
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! The command `minder`. Everything is in the library beside it, so that tests can call it.
+//! The command `minder`. Everything is in the library of this package, so that tests can call it.
 
 use std::process::ExitCode;
 

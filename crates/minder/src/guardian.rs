@@ -47,7 +47,8 @@ impl GuardianOptions {
     }
 
     /// Sets the path of the program `minder-guardian`. Default: the environment variable
-    /// `MINDER_GUARDIAN`; else a file of that name beside the program of this process; else in `PATH`.
+    /// `MINDER_GUARDIAN`; else a file of that name in the directory of this process's program; else
+    /// in `PATH`.
     pub fn program(mut self, path: impl Into<PathBuf>) -> Self {
         self.settings.program = Some(path.into());
         self
@@ -386,7 +387,7 @@ fn explain(error: GuardianError) -> Error {
         GuardianError::NotFound => of_kind(
             ErrorKind::NotFound,
             "minder-guardian".into(),
-            "not found beside this program or in PATH: name its path in `MINDER_GUARDIAN`",
+            "not found in the directory of this program or in PATH: name its path in `MINDER_GUARDIAN`",
         ),
         GuardianError::Start(path, error) => Error::new(PHRASE, error).with_subject(path),
         GuardianError::NoGuardian(path) => of_kind(

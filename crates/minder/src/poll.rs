@@ -104,7 +104,7 @@ impl fmt::Debug for Source<'_> {
 /// let (reader, mut writer) = std::io::pipe()?;
 /// let poller = Poller::new()?;
 /// poller.add(&reader, Token(7), Interest::READABLE)?;
-/// std::io::Write::write_all(&mut writer, b"news")?;
+/// std::io::Write::write_all(&mut writer, b"hello")?;
 /// let mut events = Events::new();
 /// poller.wait(&mut events, None)?;
 /// assert_eq!(events.iter().next().map(|event| event.token), Some(Token(7)));

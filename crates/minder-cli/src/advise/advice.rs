@@ -381,7 +381,7 @@ impl Usage {
     }
 
     /// Returns why no more jobs than before can run at once, if the processors tell that. Jobs that wait
-    /// beside other programs that compute do not need the processors.
+    /// next to other programs that compute do not need the processors.
     fn limit(&self) -> Option<Limit> {
         let is_busy = |part: Option<f64>| part.is_some_and(|part| part > BUSY);
         if is_busy(self.own_busy) {

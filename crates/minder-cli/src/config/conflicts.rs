@@ -38,7 +38,7 @@ pub(crate) fn exclusion(flags: &RunFlags) -> Option<String> {
     pair.map(|(first, second)| format!("`{first}` cannot be used with `{second}`"))
 }
 
-/// Returns a flag that has no effect without another one, which is not given, and that one.
+/// Returns a given flag and the flag that it depends on, if the latter is not given.
 pub(crate) fn missing(flags: &RunFlags) -> Option<(&'static str, &'static str)> {
     dependent_flags(flags).into_iter().find_map(|(alone, flag, other)| alone.then_some((flag, other)))
 }

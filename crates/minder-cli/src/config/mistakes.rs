@@ -24,10 +24,10 @@ pub(super) fn check_flag_before_number(typed: &[OsString], command: &[OsString])
         .first()
         .filter(|word| !word.is_empty() && word.as_encoded_bytes().iter().all(|byte| byte.is_ascii_digit()));
     let (Some(number), Some(flag)) = (number, typed.last()) else { return Ok(()) };
-    if let Some((flag, cure)) = NUMBERS.iter().find(|(known, _)| flag == known) {
+    if let Some((flag, hint)) = NUMBERS.iter().find(|(known, _)| flag == known) {
         let number = number.display();
         bail!(
-            "`{flag}` takes no value, so `{number}` would be the command: {cure} (to run it: `./{number}`)"
+            "`{flag}` takes no value, so `{number}` would be the command: {hint} (to run it: `./{number}`)"
         );
     }
     Ok(())
@@ -41,7 +41,7 @@ pub(super) fn exit_without_effect(flags: &RunFlags) -> Option<Hint> {
     (arity.exit && !joins && !counts).then(|| Hint {
         text: "-x".to_owned(),
         what: "has no effect on commands of one argument",
-        cure: "`--halt now,fail=1` stops at the first failure".to_owned(),
+        advice: "`--halt now,fail=1` stops at the first failure".to_owned(),
     })
 }
 
@@ -52,7 +52,7 @@ pub(super) fn delimiter_like_regexp(flags: &RunFlags) -> Option<Hint> {
     is_set.then(|| Hint {
         text: format!("-d {text}"),
         what: "is text, not a regular expression",
-        cure: "`--words` divides lines at blanks".to_owned(),
+        advice: "`--words` divides lines at blanks".to_owned(),
     })
 }
 
@@ -72,7 +72,11 @@ pub(super) fn colsep_of_any_text(flags: &RunFlags) -> Option<Hint> {
         Some(repeated) if !repeated.is_empty() => format!("{repeated}+"),
         _ => regex::escape(text),
     };
-    Some(Hint { text: format!("--colsep {text}"), what, cure: format!("did you mean `--colsep '{meant}'`?") })
+    Some(Hint {
+        text: format!("--colsep {text}"),
+        what,
+        advice: format!("did you mean `--colsep '{meant}'`?"),
+    })
 }
 
 /// Returns a hint about `minder run help`, which reads standard input.
@@ -80,7 +84,7 @@ pub(super) fn help_as_command(words: &[OsString], reads_stdin: bool) -> Option<H
     (reads_stdin && matches!(words, [word] if word == "help")).then(|| Hint {
         text: "help".to_owned(),
         what: "is the command here, for each line of standard input",
-        cure: "`minder run --help` prints the help".to_owned(),
+        advice: "`minder run --help` prints the help".to_owned(),
     })
 }
 
@@ -110,7 +114,7 @@ mod tests {
             let Verb::Run(flags) = Flags::try_parse_from(args).expect("parse flags").verb else {
                 panic!("another subcommand");
             };
-            colsep_of_any_text(&flags).map(|hint| hint.cure)
+            colsep_of_any_text(&flags).map(|hint| hint.advice)
         };
         for (colsep, meant) in [
             ("|", r"\|"),

@@ -31,14 +31,14 @@ pub(crate) struct Hint {
     pub(crate) text: String,
     /// What becomes of it.
     pub(crate) what: &'static str,
-    pub(crate) cure: String,
+    pub(crate) advice: String,
 }
 
 impl Hint {
     /// Returns the line before a run.
     pub(crate) fn line(&self) -> String {
-        let Self { text, what, cure } = self;
-        format!("`{text}` {what}: {cure}")
+        let Self { text, what, advice } = self;
+        format!("`{text}` {what}: {advice}")
     }
 }
 
@@ -53,8 +53,8 @@ const NAMES: [(&str, &str); 3] = [("seq", "{#}"), ("jobnum", "{#}"), ("jobslot",
 pub(super) fn foreign_variable(words: &[OsString]) -> Option<Hint> {
     let is_in = |name: &str| words.iter().any(|word| word.to_str().is_some_and(|word| word.contains(name)));
     let (theirs, ours) = VARIABLES.iter().find(|(theirs, _)| is_in(theirs))?;
-    let cure = format!("use `{ours}` (`minder parallel` sets both)");
-    Some(Hint { text: (*theirs).to_owned(), what: "is not set by `minder run`", cure })
+    let advice = format!("use `{ours}` (`minder parallel` sets both)");
+    Some(Hint { text: (*theirs).to_owned(), what: "is not set by `minder run`", advice })
 }
 
 /// Returns a hint about the first text in the command that only looks like a placeholder.
@@ -65,8 +65,8 @@ pub(crate) fn text_placeholder(
     options: &Options,
     names: &[OsString],
 ) -> Option<Hint> {
-    let (text, cure) = words.iter().find_map(|word| find(word, flags, options, names))?;
-    Some(Hint { text: text.to_owned(), what: "is passed on as text", cure })
+    let (text, advice) = words.iter().find_map(|word| find(word, flags, options, names))?;
+    Some(Hint { text: text.to_owned(), what: "is passed on as text", advice })
 }
 
 /// Refuses a name in braces that no column has, where columns have names. `names` are the names of the
@@ -91,8 +91,8 @@ pub(super) fn check_column_names<'a>(
     if let Some(meant) = nearest(inner, names.iter().filter_map(|name| name.to_str())) {
         bail!("`{text}` names no column: did you mean `{{{meant}}}`?");
     }
-    let cure = undivided(flags, names).map_or_else(|| as_text(inner), str::to_owned);
-    bail!("`{text}` names no column: {} ({cure})", list(names));
+    let advice = undivided(flags, names).map_or_else(|| as_text(inner), str::to_owned);
+    bail!("`{text}` names no column: {} ({advice})", list(names));
 }
 
 /// Returns what divides the only column, if its name looks like several.
@@ -128,7 +128,7 @@ fn find<'a>(
     opened(word).find_map(|text| {
         perl_in(text).or_else(|| {
             let (text, inner) = braces_at(text, options)?;
-            Some((text, cure(inner, flags, names)?))
+            Some((text, advice(inner, flags, names)?))
         })
     })
 }
@@ -154,7 +154,7 @@ fn braces_at<'a>(text: &'a str, options: &Options) -> Option<(&'a str, &'a str)>
 }
 
 /// Returns how the text between two braces becomes a placeholder, if it looks like one.
-fn cure(inner: &str, flags: &RunFlags, names: &[OsString]) -> Option<String> {
+fn advice(inner: &str, flags: &RunFlags, names: &[OsString]) -> Option<String> {
     if !flags.placeholders.plus && is_of_plus(inner) {
         return Some("with --plus it is a placeholder".to_owned());
     }
@@ -300,11 +300,11 @@ mod tests {
     }
 
     #[test]
-    fn text_placeholder_names_the_cure() {
+    fn text_placeholder_gets_advice() {
         let perl = "minder runs no Perl (with --plus, {/old/new} replaces and {%.gz} removes a text)";
         let plus = "with --plus it is a placeholder";
         let header = "with `--header :` the first line names the columns";
-        for (flags, names, command, text, cure) in [
+        for (flags, names, command, text, advice) in [
             ("", &[][..], "echo {= s/a/b/ =}", "{= s/a/b/ =}", perl),
             ("", &[], "echo {=1 $_++ =} {..}", "{=1 $_++ =}", perl),
             (
@@ -330,7 +330,7 @@ mod tests {
             ("--csv", &[], "echo {name}", "{name}", header),
             ("--colsep ,", &[], "echo {1} {name}", "{name}", header),
         ] {
-            let expected = format!("`{text}` is passed on as text: {cure}");
+            let expected = format!("`{text}` is passed on as text: {advice}");
             assert_eq!(hint(flags, names, command), Some(expected), "{flags} {command}");
         }
     }

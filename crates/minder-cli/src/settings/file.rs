@@ -133,11 +133,11 @@ impl Reader<'_> {
     }
 
     fn forbidden(&self, name: &str, why: &str, source: &Source) -> anyhow::Error {
-        let cure = match &self.user_path {
+        let hint = match &self.user_path {
             Some(path) => format!("set it in {}, or type it", path.display()),
             None => "type it".to_owned(),
         };
-        source.error(&format!("`{name}` may not be set by a project's file: {why} ({cure})"))
+        source.error(&format!("`{name}` may not be set by a project's file: {why} ({hint})"))
     }
 }
 

@@ -11,7 +11,7 @@ use minder_ui::count;
 
 /// The timer slack that the first process of Linux has, and others inherit (prctl(2)).
 const SLACK_DEFAULT: Duration = Duration::from_micros(50);
-/// Reading a clock takes less, unless it is a system call.
+/// The longest time that reading a clock takes, unless it is a system call.
 const READ_MAX_NANOS: f64 = 250.0;
 /// A unit of a clock above this is that of a kernel without high-resolution timers.
 const UNIT_MAX: Duration = Duration::from_micros(1);

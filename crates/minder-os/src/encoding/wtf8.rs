@@ -1,5 +1,5 @@
-//! What Windows takes for text, as bytes: UTF-8, and three bytes for each surrogate that stands
-//! alone (WTF-8).
+//! The encoding of Windows strings as bytes: UTF-8, and three bytes for each unpaired surrogate
+//! (WTF-8).
 //!
 //! That is what [`OsStr::as_encoded_bytes`](std::ffi::OsStr::as_encoded_bytes) gives on Windows.
 //! The standard library has no safe way back; this one goes through UTF-16, where nothing can be
@@ -39,7 +39,7 @@ pub(super) fn units_or_replaced(mut bytes: &[u8]) -> Vec<u16> {
             Err(at) => {
                 all.extend(units(&bytes[..at]).unwrap_or_default());
                 all.push(0xfffd);
-                // As many bytes as a character has that was begun here.
+                // The bytes of an incomplete character become one U+FFFD.
                 let begun = bytes[at..].utf8_chunks().next().map_or(1, |chunk| chunk.invalid().len());
                 bytes = &bytes[at + begun.max(1)..];
             }
@@ -99,7 +99,7 @@ mod tests {
         use std::ffi::OsString;
         use std::os::windows::ffi::OsStringExt;
 
-        // Each unit beside each kind of neighbour.
+        // Each unit next to each kind of neighbour.
         for unit in 0..=u16::MAX {
             for (before, after) in [(0x61, 0x62), (0xd83d, 0x62), (0x61, 0xde00), (0xdc00, 0xd800)] {
                 let name = OsString::from_wide(&[before, unit, after]);

@@ -240,7 +240,7 @@ fn refuse_compared_values(words: &[Word]) -> Result<(), Error> {
     for (at, word) in words.iter().enumerate() {
         let Some(placeholder) = word.placeholder else { continue };
         let error = Error::refused(format!(
-            "`{placeholder}` stands in `[[ … ]]` beside an operator that evaluates it as arithmetic: write \
+            "`{placeholder}` stands in `[[ … ]]` next to an operator that evaluates it as arithmetic: write \
              `[ … ]`, or check values with `--only '[0-9]+'`"
         ));
         return Err(if is_compared(words, at) && word.is_single_value() {

@@ -643,7 +643,7 @@ fn check_test(rest: &[Word], placeholder: Placeholder, kinds: ShellSet) -> Resul
     }
     if kinds.meets(KORN) && rest.iter().any(may_be_comparison) {
         return Err(Error::refused(format!(
-            "`{placeholder}` stands beside a comparison of numbers, which this shell evaluates: write `env \
+            "`{placeholder}` stands next to a comparison of numbers, which this shell evaluates: write `env \
              test {{}} …`, or see `--only`"
         )));
     }

@@ -10,7 +10,7 @@ use crate::sys::clock::{self, SleepCall, SleepMethod};
 /// How long a [precise](Sleeper::precise) or [thrifty](Sleeper::thrifty) sleeper spins at most.
 pub const SPIN_DEFAULT: Duration = Duration::from_micros(60);
 
-/// The longest spin: as good as for ever, and short enough to be computed with.
+/// The longest spin: practically unlimited, and short enough for the arithmetic.
 const SPIN_MAX: Duration = Duration::from_secs(365 * 86_400);
 
 /// How exact a [`Sleeper`] is, and at what cost.
@@ -35,9 +35,9 @@ pub enum Precision {
 /// | [`precise`](Self::precise) | 5 to 10 us late | 10 to 20 us late | 20 to 30 us |
 /// | [`thrifty`](Self::thrifty) | less than 1 us late | the same, up to 10 us if busy | 30 to 50 us |
 ///
-/// The figures are medians on a virtual machine with Linux 6.18, the higher ones beside other work. The
-/// timer slack of 50 us is most of the difference between the first two rows. The rest is the time to wake
-/// up, of which `precise` leaves out the part that nearly every wake-up takes.
+/// The figures are medians on a virtual machine with Linux 6.18, the higher ones with other work.
+/// The timer slack of 50 us is most of the difference between the first two rows. The rest is the
+/// time to wake up, of which `precise` leaves out the part that nearly every wake-up takes.
 ///
 /// - Linux: `precise` is a timer descriptor. Timer slack does not apply to it (measured), so the slack of
 ///   the thread, which children inherit, is left as it is.

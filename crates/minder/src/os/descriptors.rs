@@ -1,4 +1,4 @@
-//! Descriptors that a child gets beside its streams.
+//! Descriptors that a child gets in addition to its streams.
 
 use std::fs::File;
 use std::sync::Arc;

@@ -182,7 +182,7 @@ fn no_fewer_slots_because_jobs_did_not_end_by_themselves() {
 
 #[test]
 fn cpu_part_is_a_range_if_nothing_tells_who_had_the_processors() {
-    // Shells whose children computed, beside other programs: the main thread tells nothing.
+    // Shells whose children computed, while other programs ran: the main thread tells nothing.
     let with = |busy: f64| {
         let mut recorded = Recorded::new(2, 5.0, &[]);
         for job in 1..=10 {
@@ -298,7 +298,7 @@ fn jobs_get_more_than_other_programs_left_if_the_run_was_faster() {
 
 /// Five jobs slept 0.1 to 0.5 s, while other programs used the processors. Of the first `unknown`,
 /// how long they were ready is not known: their main thread did little of the work.
-fn sleeping_beside_other_programs(unknown: usize) -> Advice {
+fn sleeping_with_other_programs(unknown: usize) -> Advice {
     let jobs = [0.1, 0.2, 0.3, 0.4, 0.5].map(|wall| (wall, 0.002, 0.01));
     let mut recorded = Recorded::new(2, 0.9, &jobs);
     recorded.facts = RunFacts::default();
@@ -323,13 +323,13 @@ fn sleeping_beside_other_programs(unknown: usize) -> Advice {
 }
 
 #[test]
-fn sleeping_jobs_wait_beside_other_programs_that_are_busy() {
-    let known = sleeping_beside_other_programs(0);
+fn sleeping_jobs_wait_while_other_programs_are_busy() {
+    let known = sleeping_with_other_programs(0);
     assert!(!known.doubts.contains(&Doubt::Queue), "{:?}", known.doubts);
     assert_eq!((known.advised.slots, known.limit), (5, Limit::Jobs));
     let mut error = known.error;
     for unknown in [1, 3, 5] {
-        let advice = sleeping_beside_other_programs(unknown);
+        let advice = sleeping_with_other_programs(unknown);
         assert_near(advice.serial.elapsed, known.serial.elapsed, 0.1);
         assert_near(advice.own[0], 0.1, 0.15);
         assert_near(advice.own[2], 0.5, 0.1);

@@ -152,7 +152,7 @@ fn places(dir: &Path, waiting: &[OutputSegment]) -> Vec<PathBuf> {
     places
 }
 
-/// A label, and the lines beside it. They may contain any bytes.
+/// A label, and the lines after it. They may contain any bytes.
 type Entry = (&'static str, Vec<String>);
 
 impl RecordedJob<'_> {

@@ -326,7 +326,8 @@ mod tests {
         for _ in 0..writes {
             state.push(&vec![b'x'; size], now);
             let next = now + pause;
-            // The taking thread wakes at the end of the time that it was told, or when there is enough.
+            // The taking thread wakes at the end of the time that it was given, or when there is
+            // enough.
             while let Some(at) = match state.gather_time(now) {
                 _ if state.bytes.is_empty() => None,
                 wait => Some(now + wait.unwrap_or_default()).filter(|at| *at <= next),

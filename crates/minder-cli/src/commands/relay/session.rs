@@ -210,7 +210,7 @@ impl Session {
         }
         let is_closed = !self.has_terminal || self.input.try_close();
         if !is_closed {
-            // A write to the terminal waits and keeps it open, so the child is told.
+            // A write to the terminal waits and keeps it open, so the child is notified.
             self.signal("HUP");
         }
         self.close_output()

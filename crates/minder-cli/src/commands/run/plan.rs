@@ -150,7 +150,7 @@ impl Plan {
             if wants_hints { hints::exported_function(&parsed.command_line.words, &options) } else { None };
         let built = config::build(flags, parsed, &options, &arguments.names, copies, cwd);
         let (mut config, mut display) = match (built, &hint) {
-            (Err(error), Some(hint)) => bail!("{error:#} (`{}`: {})", hint.text, hint.cure),
+            (Err(error), Some(hint)) => bail!("{error:#} (`{}`: {})", hint.text, hint.advice),
             (built, _) => built?,
         };
         for line in hint.map(|hint| hint.line()).into_iter().chain(function) {

@@ -51,6 +51,6 @@ pub(crate) enum Packing {
     Arguments(u64),
     /// Those of at most this many lines.
     Lines(u64),
-    /// One, in place of each occurrence of this text in the initial arguments.
+    /// One argument, which replaces each occurrence of this text in the initial arguments.
     Replace(Vec<u8>),
 }

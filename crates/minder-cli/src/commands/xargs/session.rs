@@ -91,7 +91,7 @@ impl<'a> Session<'a> {
         let mut status = None;
         if let Err(stop) = result {
             print_line(stop.message.as_bytes());
-            // A job that failed before counts more, except beside a signal.
+            // A job that failed before counts more, unless a signal arrived.
             let had_failed = std::mem::replace(&mut self.jobs.has_failed, false);
             let is_overruled = had_failed && stop.status != exit_status::XARGS_SIGNALED;
             status = Some(if is_overruled { exit_status::XARGS_FAILED } else { stop.status });

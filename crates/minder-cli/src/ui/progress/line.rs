@@ -41,7 +41,7 @@ pub(super) struct Eta {
     pub(super) ends: Option<String>,
 }
 
-/// The rank of the percentage. The bar is shown only beside it.
+/// The rank of the percentage. The bar is shown only together with it.
 const PERCENT: u8 = 5;
 
 /// A function that colors a part of a line.

@@ -405,7 +405,7 @@ impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
         self.wake_idle(state);
     }
 
-    /// Blocks until a thread beside the present ones may be useful, unless no other one is left.
+    /// Blocks until one more thread may be useful, unless no other one is left.
     fn step_aside(&self) {
         let mut state = self.state.lock();
         if state.threads - state.idle <= 1 || !self.has_direct_tasks(&state) {

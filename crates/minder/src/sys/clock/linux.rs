@@ -66,7 +66,7 @@ pub(super) fn io_uring() -> io::Result<SleepCall> {
     let mut ring = IoUring::new(2)?;
     // The ring may hold the address until the next call, so it never changes.
     let mut until = Box::new(types::Timespec::new());
-    // A signal may leave a completion of an earlier sleep, which is told apart by its number.
+    // A signal may leave a completion of an earlier sleep, which its number distinguishes.
     let mut number = 0;
     Ok(Box::new(move |time| {
         *until = types::Timespec::new().sec(time.as_secs()).nsec(time.subsec_nanos());

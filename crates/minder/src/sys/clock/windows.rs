@@ -118,7 +118,7 @@ fn units(time: FILETIME) -> u64 {
 #[expect(clippy::unnecessary_wraps, reason = "the form of the table")]
 fn sleep() -> io::Result<SleepCall> {
     Ok(Box::new(|time| {
-        // SAFETY: a number, which is below the one that means for ever.
+        // SAFETY: any number is valid. `millis` never returns `INFINITE`.
         unsafe { Sleep(millis(time)) };
         Ok(())
     }))

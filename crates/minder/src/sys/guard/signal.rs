@@ -146,7 +146,7 @@ mod tests {
         assert!(ways.direct(Signal::TERM, at(600)), "another");
         assert!(ways.direct(Signal::INT, at(601)), "another signal");
         assert!(!ways.relayed(Signal::TERM, at(602)) && !ways.relayed(Signal::INT, at(603)));
-        assert!(ways.relayed(Signal::INT, at(604)), "the outer guardian has told them apart");
+        assert!(ways.relayed(Signal::INT, at(604)), "the outer guardian has distinguished them");
         assert!(ways.relayed(Signal::TSTP, at(605)) && ways.relayed(Signal::TSTP, at(605)));
     }
 

@@ -54,7 +54,7 @@ const ROUNDS_AT_ONCE: u32 = 4;
 /// and cannot act on it yet (an unreachable file server, a tracer that holds the exit), or may not
 /// be signalled by this process. More rounds would not help.
 const QUIET_MAX: Duration = Duration::from_secs(1);
-/// The longest run beside a process that may not be signalled. Such a process may continue to start
+/// The longest run while a process may not be signalled. Such a process may continue to start
 /// others that may be signalled, and the shell waits.
 const REFUSED_MAX: Duration = Duration::from_secs(5);
 /// The longest wait for processes to stop that need a processor for that.
@@ -78,7 +78,7 @@ struct Pass {
 
 enum KillResult {
     Killed,
-    /// A process that was told to stop, with its pidfd. It is killed when all are stopped.
+    /// A process that was sent a stop signal, with its pidfd. It is killed when all are stopped.
     Stopped(Option<OwnedFd>),
     Refused,
     /// It has exited, or is now the child of another process. The next round finds it there.
@@ -242,8 +242,8 @@ impl TreeKiller<'_> {
     }
 }
 
-/// Returns whether a process that was told to stop since then starts no other until it is continued, or is
-/// not waited for any longer.
+/// Returns whether a process that was sent a stop signal since then starts no other until it is
+/// continued, or is not waited for any longer.
 fn is_still(pid: i32, since: Instant) -> bool {
     read_stat_of(pid).is_none_or(|stat: ProcStat| {
         stat.is_still() || stat.exiting || (stat.waits_in_kernel() && since.elapsed() >= STOP_MAX_IN_KERNEL)

@@ -290,7 +290,7 @@ mod tests {
     use crate::sys::pid::open_pidfd;
 
     #[test]
-    fn pidfd_of_a_named_process_arrives_beside_that_of_the_sender() {
+    fn pidfd_of_a_named_process_arrives_with_that_of_the_sender() {
         let Ok(Some(pidfd)) = open_pidfd(1) else { return };
         let (host, program) = socket_pair().expect("create sockets");
         let record = Record { pid: 1, ..Record::new(Kind::AddGroupByHost) };

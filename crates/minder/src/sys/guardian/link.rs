@@ -399,10 +399,10 @@ impl Drop for GuardianLink {
         }
         let mut state = self.state.lock();
         let Some(program) = state.program.take() else { return };
-        let told =
+        let sent =
             state.channel.as_ref().is_some_and(|channel| channel.send(Record::new(Kind::Leave)).is_ok());
         // A program that is stopped does not read. Killing it releases the children, too.
-        if !told || !program.wait(Instant::now() + LEAVE_TIMEOUT) {
+        if !sent || !program.wait(Instant::now() + LEAVE_TIMEOUT) {
             program.end();
         }
     }

@@ -15,7 +15,7 @@ pub(super) type Found = (libc::pid_t, u64);
 
 /// The processes of a tree that were in its group when they were found, and when that was, in the unit of a
 /// start time. They may leave it. A later process with one of these pids has started after that: within one
-/// unit the two cannot be told apart, as two start times cannot.
+/// unit the two cannot be distinguished, as two start times cannot.
 #[derive(Debug, Default)]
 pub(super) struct Members(HashMap<libc::pid_t, u64>);
 

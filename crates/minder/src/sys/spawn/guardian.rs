@@ -32,8 +32,8 @@ pub(crate) fn start(link: &Arc<GuardianLink>) -> Result<(), GuardianError> {
     })
 }
 
-/// Returns the path of the program: the given one; that in the environment; beside this program; in
-/// PATH.
+/// Returns the path of the program: the given one; that in the environment; in the directory of
+/// this program; in PATH.
 fn find(given: Option<&Path>) -> Option<PathBuf> {
     let named = given.map(Path::to_owned).or_else(|| Some(std::env::var_os(PROGRAM_VARIABLE)?.into()));
     if let Some(path) = named {
@@ -41,10 +41,10 @@ fn find(given: Option<&Path>) -> Option<PathBuf> {
         return Some(std::path::absolute(&path).unwrap_or(path));
     }
     let own = std::env::current_exe().ok()?;
-    let beside = own.with_file_name(PROGRAM);
+    let sibling = own.with_file_name(PROGRAM);
     let directories = std::env::var_os("PATH").unwrap_or_default();
     let listed = std::env::split_paths(&directories).filter(|dir| dir.is_absolute());
-    std::iter::once(beside).chain(listed.map(|dir| dir.join(PROGRAM))).find(|path| path.is_file())
+    std::iter::once(sibling).chain(listed.map(|dir| dir.join(PROGRAM))).find(|path| path.is_file())
 }
 
 /// Starts the program with its end of a new socket pair as standard input. It inherits no other

@@ -8,7 +8,7 @@ use std::path::Path;
 /// The shell that runs such a script.
 pub(super) const SHELL: &str = "/bin/sh";
 
-/// The number of bytes by which a text is told from a program of another system.
+/// The number of bytes by which a text is distinguished from a program of another system.
 const SAMPLE_MAX: u64 = 128;
 
 /// Returns whether the file, which the kernel refused to execute, is a script: its first line

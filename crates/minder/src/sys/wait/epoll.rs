@@ -22,7 +22,7 @@ const TIMER: u64 = u64::MAX - 2;
 /// call, so no source starves.
 const EVENTS_MAX: usize = 256;
 
-/// The timer is this wait's, until it is dropped.
+/// The exclusive use of the timer by one wait, until this value is dropped.
 struct TimerLease<'a>(&'a AtomicBool);
 
 impl<'a> TimerLease<'a> {
@@ -64,7 +64,11 @@ impl Epoll {
             TIMER if own_timer => self.timer.clear(),
             // The timer belongs to another wait, which also receives the event, or to no wait any
             // longer.
-            TIMER => drop(TimerLease::take(&self.taken).map(|_lease| self.timer.clear())),
+            TIMER => {
+                if let Some(_lease) = TimerLease::take(&self.taken) {
+                    self.timer.clear();
+                }
+            }
             WAKE_TOKEN => self.waker.take_wakes(ready),
             token => ready.push(readiness(token, event.flags)),
         }
@@ -133,7 +137,9 @@ impl WaitBackend for Epoll {
     fn poll_handle(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         // The wait that uses the timer is also bounded by this deadline, and gets here when it has
         // finished.
-        if let (Some(deadline), Some(_lease)) = (deadline, TimerLease::take(&self.taken)) {
+        if let Some(deadline) = deadline
+            && let Some(_lease) = TimerLease::take(&self.taken)
+        {
             self.timer.arm(deadline, Instant::now())?;
         }
         Ok(self.epoll.as_fd())

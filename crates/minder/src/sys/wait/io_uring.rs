@@ -259,7 +259,7 @@ impl Uring {
         }
     }
 
-    /// Arms what is due, and ends what is to be ended.
+    /// Submits the polls of due sources and the removals of polls that must end.
     fn hand_over(&self, state: &mut State) -> io::Result<()> {
         let ring = Arc::clone(&state.ring);
         Self::arm(&ring, state)?;

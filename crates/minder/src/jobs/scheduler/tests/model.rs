@@ -1,4 +1,5 @@
-//! Random graphs of jobs, step by step beside a model: a list of jobs that is searched anew for each answer.
+//! Random graphs of jobs, compared step by step with a model: a list of jobs that is searched anew
+//! for each answer.
 
 use super::*;
 

@@ -134,8 +134,8 @@ impl CompletionPort {
         self.sender.is_associated()
     }
 
-    /// Makes every sender set `event` as well, because a thread waits for that event beside the
-    /// port. The event is the same in every call.
+    /// Makes every sender set `event` as well, because a thread waits for that event in addition to
+    /// the port. The event is the same in every call.
     pub(super) fn set_event_waiter(&self, event: &Arc<OwnedHandle>) {
         self.sender.set_event_waiter(event);
     }

@@ -26,7 +26,7 @@ pub(super) struct PortSender {
     posted: AtomicUsize,
     /// Whether a handle was associated, so that the kernel queues packets by itself.
     associated: AtomicBool,
-    /// Whether a thread waits beside the port and must be woken by the event.
+    /// Whether a thread waits for the event in addition to the port, and must be woken by it.
     has_event_waiter: AtomicBool,
     event: OnceLock<Arc<OwnedHandle>>,
 }
@@ -53,9 +53,9 @@ impl PortSender {
             self.posted.fetch_sub(1, Ordering::SeqCst);
             return Err(error);
         }
-        // This thread writes `posted` and then reads `has_event_waiter`. The thread that waits beside
-        // the port writes `has_event_waiter` and then reads `posted`. With sequential consistency at
-        // least one of them sees the other's store, so no packet is missed.
+        // This thread writes `posted` and then reads `has_event_waiter`. The thread that waits in
+        // addition to the port writes `has_event_waiter` and then reads `posted`. With sequential
+        // consistency at least one of them sees the other's store, so no packet is missed.
         self.signal_event();
         Ok(())
     }
@@ -89,8 +89,8 @@ impl PortSender {
         }
     }
 
-    /// Makes every sender set `event` as well, because a thread waits for that event beside the
-    /// port. The event is the same in every call.
+    /// Makes every sender set `event` as well, because a thread waits for that event in addition to
+    /// the port. The event is the same in every call.
     pub(super) fn set_event_waiter(&self, event: &Arc<OwnedHandle>) {
         self.event.get_or_init(|| Arc::clone(event));
         self.has_event_waiter.store(true, Ordering::SeqCst);
@@ -101,7 +101,7 @@ impl PortSender {
         self.has_event_waiter.store(false, Ordering::SeqCst);
     }
 
-    /// Sets the event if a thread waits for it beside the port.
+    /// Sets the event if a thread waits for it in addition to the port.
     fn signal_event(&self) {
         if self.has_event_waiter.load(Ordering::SeqCst)
             && let Some(event) = self.event.get()

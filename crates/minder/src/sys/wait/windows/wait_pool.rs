@@ -32,7 +32,7 @@ use crate::sys::event::event;
 use crate::sys::thread;
 use crate::sys::wait::Ready;
 
-/// Number of handles that a thread waits for, beside its own event.
+/// Number of handles that a thread waits for, in addition to its own event.
 const SLOTS_MAX: usize = MAXIMUM_WAIT_OBJECTS as usize - 1;
 /// How long a thread sleeps after a wait has failed.
 const ERROR_PAUSE: Duration = Duration::from_millis(10);
@@ -378,7 +378,7 @@ impl Drop for Count<'_> {
     }
 }
 
-/// A caller that waits beside the port.
+/// A caller that waits for its own event in addition to the port.
 struct CallerWait<'a> {
     thread: &'a WaitThread,
     port: &'a CompletionPort,
