@@ -1,9 +1,9 @@
-/* What the end of a child costs whoever waits for it by libuv's loop, in processor time of the waiter.
+/* Measures the processor time that libuv's loop takes for the exit of a child.
  *   exits_uv CHILD ROUND EXITS LIVE... | --version
  * LIVE children run CHILD, which must not end by itself. `one`: EXITS pseudo-random ones are killed, each when the exit
  * callback of the one before was called; a quarter may be missing before others take their places, unmeasured, as `minder
  * bench exit` does it. `burst`: all are killed at once, and the loop runs until the last callback. Prints rows of CSV in
- * nanoseconds per exit, kill(2) included; ROUND, for whoever counts them, is a column, and decides who is killed.
+ * nanoseconds per exit, kill(2) included. ROUND is a column, and selects the children that are killed.
  * Build: cc -O2 -o exits_uv exits_uv.c -luv */
 #include <signal.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ struct times {
 };
 
 /* The living ones. */
-static uv_process_t **kids;
+static uv_process_t **children;
 static unsigned ended, closed;
 static char *program;
 
@@ -45,23 +45,23 @@ static void check(int error, const char *what)
     exit(1);
 }
 
-static void on_exit_of(uv_process_t *kid, int64_t status, int signal)
+static void on_exit_of(uv_process_t *child, int64_t status, int signal)
 {
-    (void)kid, (void)status;
+    (void)child, (void)status;
     if (signal != SIGKILL) {
-        fprintf(stderr, "exits_uv: a child ended that nobody had killed\n");
+        fprintf(stderr, "exits_uv: a child ended that was not killed\n");
         exit(1);
     }
     ended++;
 }
 
-static void on_close_of(uv_handle_t *kid)
+static void on_close_of(uv_handle_t *child)
 {
-    (void)kid;
+    (void)child;
     closed++;
 }
 
-static void start(uv_process_t *kid)
+static void start(uv_process_t *child)
 {
     char *args[] = { program, NULL };
     uv_stdio_container_t streams[3] = { 0 };
@@ -72,7 +72,7 @@ static void start(uv_process_t *kid)
         streams[fd].flags = UV_INHERIT_FD;
         streams[fd].data.fd = fd;
     }
-    check(uv_spawn(uv_default_loop(), kid, &options), "uv_spawn");
+    check(uv_spawn(uv_default_loop(), child, &options), "uv_spawn");
 }
 
 static void start_all(unsigned count)
@@ -80,19 +80,20 @@ static void start_all(unsigned count)
     const struct timespec rest = { 0, 20 * 1000 * 1000 };
 
     for (unsigned n = 0; n < count; n++)
-        start(kids[n]);
+        start(children[n]);
     /* The last ones still run their first instructions on the other processors. */
     nanosleep(&rest, NULL);
 }
 
-/* Kills the first so many, one by one or all at once, and runs the loop until their ends were told. */
+/* Kills the first so many, one by one or all at once, and runs the loop until their exits were
+ * reported. */
 static struct times end(unsigned count, int one_by_one)
 {
     struct times before = now(), after;
 
     ended = 0;
     for (unsigned n = 0; n < count; n++) {
-        check(uv_kill(uv_process_get_pid(kids[n]), SIGKILL), "kill");
+        check(uv_kill(uv_process_get_pid(children[n]), SIGKILL), "kill");
         while (one_by_one && ended <= n)
             uv_run(uv_default_loop(), UV_RUN_ONCE);
     }
@@ -106,7 +107,7 @@ static void forget(unsigned count)
 {
     closed = 0;
     for (unsigned n = 0; n < count; n++)
-        uv_close((uv_handle_t *)kids[n], on_close_of);
+        uv_close((uv_handle_t *)children[n], on_close_of);
     while (closed < count)
         uv_run(uv_default_loop(), UV_RUN_NOWAIT);
 }
@@ -130,11 +131,11 @@ static void measure(unsigned live, unsigned round, unsigned exits)
         count = quarter < exits - done ? quarter : exits - done;
         for (unsigned n = 0; n < count; n++) {
             unsigned drawn;
-            uv_process_t *kid = kids[n];
+            uv_process_t *child = children[n];
 
             dice ^= dice << 13, dice ^= dice >> 7, dice ^= dice << 17;
             drawn = n + ((dice >> 32) * (live - n) >> 32);
-            kids[n] = kids[drawn], kids[drawn] = kid;
+            children[n] = children[drawn], children[drawn] = child;
         }
         spent = end(count, 1);
         sum.cpu += spent.cpu, sum.wall += spent.wall;
@@ -165,15 +166,15 @@ int main(int argc, char **argv)
         int live = atoi(argv[place]);
         uv_process_t *room = live < 1 ? NULL : calloc(live, sizeof *room);
 
-        kids = live < 1 ? NULL : calloc(live, sizeof *kids);
-        if (!room || !kids) {
+        children = live < 1 ? NULL : calloc(live, sizeof *children);
+        if (!room || !children) {
             fprintf(stderr, "exits_uv: `%s` is no number of children\n", argv[place]);
             return 2;
         }
         for (int n = 0; n < live; n++)
-            kids[n] = room + n;
+            children[n] = room + n;
         measure(live, round, exits);
-        free(kids);
+        free(children);
         free(room);
     }
     return 0;

@@ -2,7 +2,7 @@
 //!
 //! `mini-shell LINE VALUE…` knows lists, `case`, `until` and groups, quotes, redirections, and the
 //! commands in [`MiniShell::builtin`]. `$1` and so on are the values, everywhere and always as they
-//! are. `KID` is this program, which does its verbs itself where it can.
+//! are. `CHILD` is this program, which does its verbs itself where it can.
 //! A backslash is an ordinary character, except for `printf`.
 
 use std::ffi::OsString;
@@ -271,8 +271,8 @@ impl MiniShell {
             // A redirection alone makes the file.
             return out(&sinks[0])?.flush().map(|()| 0);
         };
-        let status = if name == "KID" || Path::new(name).file_stem().is_some_and(|it| it == "test_child") {
-            kid(&words[1..], sinks, last)?
+        let status = if name == "CHILD" || Path::new(name).file_stem().is_some_and(|it| it == "test_child") {
+            child(&words[1..], sinks, last)?
         } else {
             self.builtin(words, sinks)?
         };
@@ -320,7 +320,7 @@ impl MiniShell {
 }
 
 /// Does a verb of this program: in this process, unless it would end it or writes elsewhere.
-fn kid(words: &[String], sinks: &[Sink; 2], last: bool) -> io::Result<i32> {
+fn child(words: &[String], sinks: &[Sink; 2], last: bool) -> io::Result<i32> {
     let ends = matches!(words.first().map(String::as_str), Some("exit" | "relay" | "kill-self" | "gate"));
     if *sinks == [Sink::Stream(1), Sink::Stream(2)] && (last || !ends) {
         let args: Vec<OsString> = words.iter().map(OsString::from).collect();

@@ -11,7 +11,7 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use super::{Words, pause};
 
-/// The streams whose bytes are told apart.
+/// The streams whose bytes are distinguished.
 const OUT: usize = 0;
 const ERR: usize = 1;
 

@@ -6,7 +6,7 @@
 #![cfg_attr(unix, expect(unsafe_code, reason = "the disposition of a signal"))]
 #![expect(
     clippy::disallowed_methods,
-    reason = "it sleeps when it is told to, and starts its children as others do"
+    reason = "it sleeps if its arguments say so, and starts its children as others do"
 )]
 
 use std::io::{self, Read, Write};
@@ -284,9 +284,9 @@ mod system {
             // leave-group MS: leaves a child in its group that holds none of its streams, prints its pid,
             // and ends.
             "leave-group" => {
-                let kid =
+                let child =
                     myself(&["sleep-ms", word(1)]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-                println!("{}", kid.id());
+                println!("{}", child.id());
             }
             "daemon" => {
                 rustix::process::setsid()?;

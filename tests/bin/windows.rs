@@ -52,8 +52,8 @@ pub(super) fn act(words: &Words) -> io::Result<u8> {
         // leave-group MS: leaves a child that holds none of our streams, prints its pid, and exits.
         "leave-group" => {
             keep_streams();
-            let kid = myself(&["sleep-ms", word(1)]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-            println!("{}", kid.id());
+            let child = myself(&["sleep-ms", word(1)]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+            println!("{}", child.id());
         }
         "daemon" => pause(number(1)),
         // kill-self CODE: terminates itself, as another process would.

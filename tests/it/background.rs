@@ -34,7 +34,7 @@ impl Host {
     }
 
     /// Returns whether the poll handle is readable before `deadline`.
-    fn news(&self, deadline: Instant) -> bool {
+    fn has_events(&self, deadline: Instant) -> bool {
         readable(self.set.poll_handle(), deadline.saturating_duration_since(Instant::now()))
     }
 
@@ -48,17 +48,17 @@ impl Host {
         count
     }
 
-    /// Goes by the news alone until `enough`.
+    /// Takes events until `enough`, and only when the poll handle announces them.
     fn wait_until(&mut self, enough: impl Fn(&EventLog) -> bool) {
         let until = patience();
         while !enough(&self.event_log) {
             assert!(
-                self.news(until),
-                "no news, while {} children are not done: {:?}",
+                self.has_events(until),
+                "no event, while {} children are not done: {:?}",
                 self.set.len(),
                 self.set
             );
-            assert!(self.take() > 0, "news of nothing");
+            assert!(self.take() > 0, "an announcement without an event");
         }
     }
 
@@ -66,14 +66,14 @@ impl Host {
         let until = patience();
         while !self.set.is_empty() {
             assert!(
-                self.news(until),
-                "no news, while {} children are not done: {:?}",
+                self.has_events(until),
+                "no event, while {} children are not done: {:?}",
                 self.set.len(),
                 self.set
             );
-            assert!(self.take() > 0, "news of nothing");
+            assert!(self.take() > 0, "an announcement without an event");
         }
-        assert!(!self.news(Instant::now()) && self.take() == 0, "news after the end");
+        assert!(!self.has_events(Instant::now()) && self.take() == 0, "an announcement after the end");
         assert!(self.set.take_error().is_none());
     }
 }
@@ -93,12 +93,12 @@ fn hundred_children_deliver_every_byte() {
         host.max = 100_000;
         let (many, step) = if cfg!(windows) { (25, 12_044) } else { (100, 3011) };
         let sizes: Vec<usize> = (0..many).map(|child| child * step).collect();
-        let kids: Vec<ChildId> = sizes
+        let children: Vec<ChildId> = sizes
             .iter()
             .map(|size| host.spawn(&test_child(&format!("both {size} 700")), SpawnOptions::default()))
             .collect();
         host.wait_all();
-        for (id, size) in kids.iter().zip(sizes) {
+        for (id, size) in children.iter().zip(sizes) {
             let record = host.event_log.child(*id);
             assert!(
                 record.outs.iter().all(|out| *out == patterned(size)),
@@ -149,7 +149,7 @@ fn chunks_kept_by_the_host_count_against_the_limit() {
     kept.clear();
     let mut host = Host::of(set);
     let until = patience();
-    while !host.set.is_empty() && host.news(until) {
+    while !host.set.is_empty() && host.has_events(until) {
         host.take();
     }
     let rest = host.event_log.records.values().map(|record| record.outs[0].len()).sum::<usize>();
@@ -240,7 +240,7 @@ fn spilled_output_returns_within_the_limit() {
         let mut host = Host::new(limits);
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit);
         let id = host.spawn(&test_child("spew 9000000"), options);
-        assert!(host.news(patience()));
+        assert!(host.has_events(patience()));
         meanwhile(Duration::from_millis(50));
         let waiting = host.set.buffered_bytes();
         assert!(waiting <= (1 << 20) + (64 << 10), "{waiting} bytes wait");
@@ -256,13 +256,13 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
         for gather in [Duration::ZERO, Duration::from_millis(1)] {
             let options = BackgroundSetOptions::new().set(limits(backend)).coalesce_delay(gather);
             let mut host = Host::of(BackgroundSet::new(options).expect("start set"));
-            assert!(!host.news(Instant::now()));
-            let kids: Vec<ChildId> =
+            assert!(!host.has_events(Instant::now()));
+            let children: Vec<ChildId> =
                 (0..20).map(|_| host.spawn(&test_child("lines 30 1"), SpawnOptions::default())).collect();
             host.max = 50;
             host.wait_all();
             let wanted: String = (0..30).map(|line| format!("line {line}\n")).collect();
-            assert!(kids.iter().all(|id| host.event_log.text(*id) == wanted));
+            assert!(children.iter().all(|id| host.event_log.text(*id) == wanted));
         }
     });
 }
@@ -314,7 +314,7 @@ fn exit_follows_the_last_byte_unless_eager() {
             let mut events = Vec::new();
             let until = patience();
             while !matches!(events.last(), Some(Event::Done { .. })) {
-                assert!(Host::of(set.clone()).news(until));
+                assert!(Host::of(set.clone()).has_events(until));
                 set.drain_events(&mut events, usize::MAX);
             }
             let exited = events
@@ -418,7 +418,7 @@ fn undrained_child_counts_against_max_children() {
         host.spawn(&test_child("exit 3"), SpawnOptions::default());
     }
     let until = patience();
-    while !host.news(until) {}
+    while !host.has_events(until) {}
     meanwhile(Duration::from_millis(50));
     let error =
         host.set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("spawn third child");
@@ -448,7 +448,7 @@ fn stop_escalates_and_ends_the_set_for_all_handles() {
             other.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("spawn in stopped set");
         assert_eq!(error.to_string(), "failed to start a child: the set was stopped");
         assert_eq!((other.drain_events(&mut Vec::new(), 1), other.len()), (0, 0));
-        assert!(!Host::of(other.clone()).news(Instant::now()));
+        assert!(!Host::of(other.clone()).has_events(Instant::now()));
         other.stop(Duration::ZERO).expect("stop set again");
     });
 }
@@ -697,7 +697,7 @@ fn suspended_child_reports_nothing_until_it_is_resumed() {
         return host.set.stop(Duration::ZERO).expect("stop set");
     }
     // Its deadline does not run while it is suspended.
-    assert!(!host.news(deadline + Duration::from_millis(200)));
+    assert!(!host.has_events(deadline + Duration::from_millis(200)));
     host.set.resume(child).expect("resume child");
     host.wait_all();
     let outcome = host.event_log.outcome(child);

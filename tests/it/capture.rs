@@ -1,4 +1,4 @@
-//! `Command::status` and `Command::output` beside the standard library's.
+//! `Command::status` and `Command::output` compared with the standard library's.
 
 use std::io::Read;
 use std::sync::mpsc;

@@ -70,7 +70,7 @@ use minder::{
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{ChildLog, EventLog, KID, TEST_CHILD};
+use crate::support::{CHILD, ChildLog, EventLog, TEST_CHILD};
 
 /// The command. Cargo gives paths for programs of the same package only, so this package builds it
 /// again.
@@ -90,10 +90,10 @@ const PATIENCE: Duration = Duration::from_secs(if cfg!(windows) { 180 } else { 6
 /// milliseconds takes many seconds on a loaded machine.
 const SOON: Duration = Duration::from_secs(50);
 
-/// Splits a line into arguments. `KID` stands for test_child, `MINDER` for the command.
+/// Splits a line into arguments. `CHILD` stands for test_child, `MINDER` for the command.
 fn arguments(line: &str) -> impl Iterator<Item = &str> {
     line.split_whitespace().map(|word| match word {
-        "KID" => TEST_CHILD,
+        "CHILD" => TEST_CHILD,
         "MINDER" => MINDER,
         word => word,
     })
@@ -149,12 +149,12 @@ fn with_script<'a>(command: &'a mut Command, line: &str) -> &'a mut Command {
     command.args(script(line))
 }
 
-/// Returns the arguments that make `minder run` do what a shell line does. `KID` in it stands for
+/// Returns the arguments that make `minder run` do what a shell line does. `CHILD` in it stands for
 /// test_child. Without a POSIX shell, test_child's `mini-shell` runs the line. Tests of the shell
 /// itself do not use this.
 fn script(line: &str) -> Vec<String> {
     if cfg!(unix) {
-        return vec![line.replace("KID", KID)];
+        return vec![line.replace("CHILD", CHILD)];
     }
     // A value is a separate word, which nothing in it can change.
     let mut text = String::new();

@@ -141,14 +141,14 @@ fn echoed<'a>(values: impl IntoIterator<Item = &'a OsString>) -> String {
 #[test]
 fn program_receives_the_exact_value() {
     let place = Place::new();
-    let kid = program();
+    let child = program();
     let values = hard();
     for line in [
-        format!("\"{kid}\" echo-args {{}}"),
-        format!("\"{kid}\" echo-args \"{{}}\""),
-        format!("@\"{kid}\" echo-args"),
-        format!("if not {{}}==y (\"{kid}\" echo-args {{}}) else echo y"),
-        format!("cd . & \"{kid}\" echo-args {{}} && cd ."),
+        format!("\"{child}\" echo-args {{}}"),
+        format!("\"{child}\" echo-args \"{{}}\""),
+        format!("@\"{child}\" echo-args"),
+        format!("if not {{}}==y (\"{child}\" echo-args {{}}) else echo y"),
+        format!("cd . & \"{child}\" echo-args {{}} && cd ."),
     ] {
         assert_eq!(place.says(&line, &values), echoed(&values), "{line}");
     }
@@ -191,11 +191,11 @@ fn files_and_pipes_receive_the_value() {
     assert_eq!(place.says("type {}", &files), "one\ntwo\n");
     assert_eq!(place.says("type \"{.}.txt\" > {}.copy & type {}.copy", &files), "one\ntwo\n");
     // Each side of a pipe is another cmd.
-    let kid = program();
-    assert_eq!(place.says(&format!("type {{}} | \"{kid}\" cat"), &files), "one\ntwo\n");
+    let child = program();
+    assert_eq!(place.says(&format!("type {{}} | \"{child}\" cat"), &files), "one\ntwo\n");
     let values: Vec<OsString> =
         hard().into_iter().filter(|value| !value.as_encoded_bytes().contains(&b'%')).collect();
-    let piped = format!("\"{kid}\" echo-args {{}} | \"{kid}\" cat");
+    let piped = format!("\"{child}\" echo-args {{}} | \"{child}\" cat");
     assert_eq!(place.says(&piped, &values), echoed(&values));
     place.refuses(&piped, "50%", "may take it for a variable");
 }

@@ -24,7 +24,7 @@ const EXAMPLES: [(&str, &str); 10] = [
     ("in_mio", "mio: 1000 children wrote 5000 bytes"),
 ];
 
-/// Returns the path of an example, which cargo builds in a directory beside that of this binary.
+/// Returns the path of an example, which cargo builds in a directory next to that of this binary.
 pub(crate) fn built(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().expect("find test binary");
     let profile =
@@ -56,7 +56,7 @@ fn each_example_succeeds_and_prints_its_summary() {
 fn every_example_is_short_and_tested() {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/minder/examples");
     let Ok(entries) = std::fs::read_dir(dir) else {
-        crate::support::skip(format_args!("no sources beside the tests"));
+        crate::support::skip(format_args!("no sources next to the tests"));
         return;
     };
     for entry in entries.flatten() {

@@ -59,7 +59,7 @@ fn wait_events(poller: &Poller, deadline: Instant) -> Vec<Readiness> {
     let mut events = Events::new();
     let count = poller.wait_deadline(&mut events, Some(deadline)).expect("wait for events");
     let mut ready: Vec<_> = events.iter().collect();
-    assert_eq!(ready.len(), count, "the count of what is told");
+    assert_eq!(ready.len(), count, "the count of what is reported");
     ready.sort_by_key(|ready| ready.token);
     ready
 }
@@ -69,7 +69,7 @@ fn names(ready: &[Readiness]) -> Vec<u64> {
 }
 
 /// Waits for events, for as long as a signal may need, and returns their tokens.
-fn told(poller: &Poller) -> Vec<u64> {
+fn reported(poller: &Poller) -> Vec<u64> {
     names(&wait_events(poller, patience()))
 }
 
@@ -94,7 +94,7 @@ fn manual_event_is_reported_until_reset() {
         event.reset();
         silent(&poller);
         event.set();
-        assert_eq!(told(&poller), [7]);
+        assert_eq!(reported(&poller), [7]);
         poller.delete(&event.0).expect("delete source");
         silent(&poller);
     });
@@ -120,7 +120,7 @@ fn auto_reset_event_is_reported_once_per_signal() {
         poller.add(&event.0, Token(1), Interest::READABLE).expect("add event");
         for _ in 0..20 {
             event.set();
-            assert_eq!(told(&poller), [1]);
+            assert_eq!(reported(&poller), [1]);
             silent_at_once(&poller);
         }
         silent(&poller);
@@ -146,7 +146,7 @@ fn semaphore_is_reported_once_per_unit() {
             // SAFETY: it is open, and the previous count is not asked for.
             assert_ne!(unsafe { ReleaseSemaphore(semaphore.as_raw_handle(), 7, std::ptr::null_mut()) }, 0);
             for unit in 0..7 {
-                assert_eq!(told(&poller), [1], "unit {unit}");
+                assert_eq!(reported(&poller), [1], "unit {unit}");
             }
             silent(&poller);
         }
@@ -160,13 +160,13 @@ fn oneshot_is_reported_once_until_modified() {
         let event = Signal::manual();
         poller.add(&event.0, Token(1), Interest::READABLE.oneshot()).expect("add event");
         event.set();
-        assert_eq!(told(&poller), [1]);
+        assert_eq!(reported(&poller), [1]);
         silent(&poller);
         poller.modify(&event.0, Token(2), Interest::READABLE.oneshot()).expect("modify source");
-        assert_eq!(told(&poller), [2]);
+        assert_eq!(reported(&poller), [2]);
         silent(&poller);
         poller.modify(&event.0, Token(3), Interest::READABLE).expect("modify source");
-        assert_eq!([told(&poller), told(&poller)], [[3], [3]]);
+        assert_eq!([reported(&poller), reported(&poller)], [[3], [3]]);
         event.reset();
         silent(&poller);
         let error = poller
@@ -218,7 +218,7 @@ fn reused_handle_can_be_modified() {
         let Some(second) = second else { return };
         poller.modify(&second.0, Token(2), Interest::READABLE).expect("modify source");
         second.set();
-        assert_eq!(told(&poller), [2]);
+        assert_eq!(reported(&poller), [2]);
     });
 }
 
@@ -234,17 +234,17 @@ fn exits_of_children_and_threads_are_reported() {
         poller.add(&thread, Token(3), Interest::READABLE.oneshot()).expect("add thread");
         silent(&poller);
         drop(hold);
-        assert_eq!(told(&poller), [3]);
+        assert_eq!(reported(&poller), [3]);
         drop(child.stdin.take());
         let mut seen = Vec::new();
         while seen.len() < 2 {
-            seen.extend(told(&poller));
+            seen.extend(reported(&poller));
             seen.sort_unstable();
             seen.dedup();
         }
         assert_eq!(seen, [1, 2]);
         // By its number, an end is reported once where that was asked for.
-        assert_eq!([told(&poller), told(&poller)], [[1], [1]]);
+        assert_eq!([reported(&poller), reported(&poller)], [[1], [1]]);
         child.wait().expect("wait for child");
     });
 }

@@ -77,7 +77,7 @@ impl PoolTest {
         }
     }
 
-    /// Runs all jobs; `control` runs beside them. If it panics, the jobs are killed.
+    /// Runs all jobs; `control` runs at the same time. If it panics, the jobs are killed.
     fn run(&self, control: impl FnOnce(&Self)) {
         struct End<'a>(&'a PoolTest);
         impl Drop for End<'_> {

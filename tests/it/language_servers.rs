@@ -35,7 +35,7 @@ fn is_installed(program: &str) -> bool {
 #[test]
 fn real_servers_answer_every_request_once_and_exit_with_0() {
     let Some(path) = example() else { return };
-    // The tests beside this one have deadlines.
+    // The tests that run alongside this one have deadlines.
     let mut command = Command::new("nice");
     command.args(["-n", "10"]).arg(path);
     let servers = std::env::var("MINDER_SERVERS").ok().and_then(|number| number.parse().ok());

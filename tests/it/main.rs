@@ -19,7 +19,7 @@ mod cli;
 mod template;
 #[cfg(target_os = "linux")] // Guardians; on Windows job objects do their work (`spawn::windows::jobs`).
 mod guard;
-#[cfg(target_os = "linux")] // A program beside the host; on Windows job objects do its work.
+#[cfg(target_os = "linux")] // A separate program for the host; on Windows job objects do its work.
 mod guardian;
 #[cfg(target_os = "linux")] // A filter of system calls.
 mod seccomp;

@@ -63,7 +63,7 @@ fn wait_events(poller: &Poller, deadline: Instant) -> Vec<Readiness> {
     let mut events = Events::new();
     let count = poller.wait_deadline(&mut events, Some(deadline)).expect("wait for events");
     let mut ready: Vec<_> = events.iter().collect();
-    assert_eq!(ready.len(), count, "the count of what is told");
+    assert_eq!(ready.len(), count, "the count of what is reported");
     ready.sort_by_key(|ready| ready.token);
     ready
 }
@@ -79,7 +79,7 @@ fn names(ready: &[Readiness]) -> Vec<u64> {
 /// These are reported now, and no others.
 #[track_caller]
 fn expect(poller: &Poller, expected: &[u64]) {
-    expect_since(poller, expected, "told");
+    expect_since(poller, expected, "reported");
 }
 
 /// Lets another thread come so far that it waits.

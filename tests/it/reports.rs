@@ -1,5 +1,5 @@
-//! What programs that start others do wrong, as their users have reported it. Most of it is tested beside
-//! what it is about; a comment there names the report.
+//! What programs that start others do wrong, as their users have reported it. Most of it is tested
+//! next to what it is about; a comment there names the report.
 
 use std::io::{Read, Write};
 

@@ -6,7 +6,7 @@
 //! The model checks each event and each outcome. After a script, no descriptor, thread, child or
 //! zombie may be left.
 //!
-//! `MINDER_SCRIPTS` sets how many scripts are played; `MINDER_SEED` repeats one of them.
+//! `MINDER_SCRIPTS` sets how many scripts are run; `MINDER_SEED` repeats one of them.
 
 mod background;
 mod draw;
@@ -24,7 +24,7 @@ use crate::support::{alone, cases, number, on_drop, own_children};
 use plan::{Host, Script};
 use processes::{Held, Tag};
 
-/// How many scripts are played by default: about four seconds of processor time.
+/// How many scripts are run by default: about four seconds of processor time.
 const SCRIPTS: u64 = 150;
 /// How many with `MINDER_LONG=1`.
 const SCRIPTS_LONG: u64 = 700;
@@ -43,20 +43,20 @@ fn random_scripts_match_the_model() {
         let count = cases("MINDER_SCRIPTS", few, many);
         let watchdog = watchdog();
         for first in 0..FIRST {
-            play(&draw::script(first), &watchdog, None);
+            run(&draw::script(first), &watchdog, None);
         }
         let held = Held::now();
         let begun = Instant::now();
         for number in 0..count {
             let script = draw::script(seed.unwrap_or(clock + number));
-            play(&script, &watchdog, Some(held));
+            run(&script, &watchdog, Some(held));
         }
         eprintln!("{count} scripts from {clock} in {:?}: {:?}", begun.elapsed(), model::checked());
     });
 }
 
-/// Plays a script, and checks that it leaves nothing behind. A failure prints the script.
-fn play(script: &Script, watchdog: &Sender<String>, held: Option<Held>) {
+/// Runs a script, and checks that it leaves nothing behind. A failure prints the script.
+fn run(script: &Script, watchdog: &Sender<String>, held: Option<Held>) {
     watchdog.send(script.to_string()).expect("start the time of a script");
     let tag = Tag::of_script(script.seed);
     let _named = on_drop(|| {
@@ -65,15 +65,15 @@ fn play(script: &Script, watchdog: &Sender<String>, held: Option<Held>) {
         }
     });
     match script.host {
-        Host::Set { backend, by_descriptor } => set::play(script, backend, by_descriptor),
+        Host::Set { backend, by_descriptor } => set::run(script, backend, by_descriptor),
         Host::Background { backend, eager_exit, taken_bytes } => {
-            background::play(script, backend, eager_exit, taken_bytes);
+            background::run(script, backend, eager_exit, taken_bytes);
         }
-        Host::Lone => lone::play(script),
+        Host::Lone => lone::run(script),
         Host::Capture { timeout_ms, bytes_max, by_reader } => {
             lone::capture(script, timeout_ms, bytes_max, by_reader);
         }
-        Host::Pipeline { missing, .. } => pipeline::play(script, missing),
+        Host::Pipeline { missing, .. } => pipeline::run(script, missing),
     }
     // What a script may leave behind: the model has checked the rest.
     if script.ending == plan::Ending::Drop || script.children.iter().any(plan::Plan::has_family) {

@@ -24,7 +24,7 @@ pub(crate) use windows::*;
 pub(crate) const TEST_CHILD: &str = env!("CARGO_BIN_EXE_test_child");
 
 /// The path of test_child, quoted for a shell line, since it may contain spaces.
-pub(crate) const KID: &str = concat!("'", env!("CARGO_BIN_EXE_test_child"), "'");
+pub(crate) const CHILD: &str = concat!("'", env!("CARGO_BIN_EXE_test_child"), "'");
 
 /// Returns the absolute directory of test_child, for `PATH`. Windows searches absolute directories
 /// only, and the path that cargo gives has no drive.

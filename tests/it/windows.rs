@@ -119,7 +119,7 @@ fn set_handles_1021_children_with_few_threads() {
 }
 
 /// Returns how many threads this process has beyond `before` while 130 silent children run.
-fn threads_beside(before: usize, backend: Backend, command: impl Fn(usize) -> Command) -> usize {
+fn threads_with(before: usize, backend: Backend, command: impl Fn(usize) -> Command) -> usize {
     const COUNT: usize = 130;
     // Threads of the pool of Windows stay for some seconds after their last work.
     let until = patience();
@@ -150,16 +150,16 @@ fn threads_do_not_grow_with_pipes_and_little_with_children() {
     alone("windows::threads_do_not_grow_with_pipes_and_little_with_children", || {
         let before = threads();
         each_backend(|backend| {
-            let bare = threads_beside(before, backend, |_| quiet_child("sleep-ms 600000"));
-            let piped = threads_beside(before, backend, reader);
+            let bare = threads_with(before, backend, |_| quiet_child("sleep-ms 600000"));
+            let piped = threads_with(before, backend, reader);
             assert!(piped <= bare, "{piped} threads with pipes, {bare} without, on {backend}");
         });
     });
 }
 
 #[test]
-fn one_writer_is_read_at_once_beside_300_silent_children() {
-    alone("windows::one_writer_is_read_at_once_beside_300_silent_children", || {
+fn one_writer_is_read_at_once_among_300_silent_children() {
+    alone("windows::one_writer_is_read_at_once_among_300_silent_children", || {
         // Every backend reads outputs through the same port.
         let mut set = ChildSet::new(ChildSetOptions::default()).expect("create set");
         start(&mut set, 300, reader);

@@ -90,7 +90,7 @@ fn number(json: &str, section: &str, key: &str) -> f64 {
 #[test]
 fn jobs_that_wait_are_advised_to_run_at_once() {
     let state = State::new();
-    state.run("run -j2 --tag KID sleep-ms ::: 300 310 320 330").exit_code(0);
+    state.run("run -j2 --tag CHILD sleep-ms ::: 300 310 320 330").exit_code(0);
     let json = state.run("advise --json").exit_code(0).stderr("").text();
     assert!(json.contains("\"jobs\": 4,"), "{json}");
     assert_eq!(
@@ -124,7 +124,7 @@ fn last_run_of_this_directory_is_read_by_default() {
     let there = state.0.path().join("there");
     for (dir, jobs) in [(&here, "0 0 0"), (&there, "0 0 0 0 0")] {
         fs::create_dir(dir).expect("create directory");
-        Run::start(&state.command(&format!("run KID exit ::: {jobs}"), dir)).wait().exit_code(0);
+        Run::start(&state.command(&format!("run CHILD exit ::: {jobs}"), dir)).wait().exit_code(0);
     }
     let jobs = |line: &str, dir: &Path| {
         let json = Run::start(&state.command(line, dir)).wait().exit_code(0).text();
@@ -141,7 +141,7 @@ fn last_run_of_this_directory_is_read_by_default() {
 #[test]
 fn killed_and_old_records_are_read() {
     let state = State::new();
-    state.run("run -j2 KID sleep-ms ::: 50 50 50").exit_code(0);
+    state.run("run -j2 CHILD sleep-ms ::: 50 50 50").exit_code(0);
     let journal = state.journals().pop().expect("find journal");
     let text = fs::read_to_string(&journal).expect("read journal");
     let kept = |drop: &[&str]| {
@@ -161,7 +161,7 @@ fn killed_and_old_records_are_read() {
 #[test]
 fn jobs_that_a_time_out_ended_count() {
     let state = State::new();
-    state.run("run -j5 --timeout 0.4 KID sleep-ms ::: 5 6000 6000 6000 7 6000 6000").exit_code(5);
+    state.run("run -j5 --timeout 0.4 CHILD sleep-ms ::: 5 6000 6000 6000 7 6000 6000").exit_code(5);
     let text = state.run("advise").exit_code(0).text();
     assert!(text.contains("\n7 of 7 jobs are in the record: 5 were ended early, 0 did not run.\n"), "{text}");
     // Two jobs ended by themselves: the run used more slots nevertheless.
@@ -178,7 +178,7 @@ fn jobs_that_a_time_out_ended_count() {
 fn jobs_that_did_not_run_count() {
     let state = State::new();
     // `--halt soon` ends no job early.
-    state.run("run -j1 --halt soon,done=3 KID sleep-ms ::: 20 20 20 20 20 20 20 20").exit_code(0);
+    state.run("run -j1 --halt soon,done=3 CHILD sleep-ms ::: 20 20 20 20 20 20 20 20").exit_code(0);
     let json = state.run("advise --json").exit_code(0).text();
     for part in ["\"total\": 8\n", "\"recorded\": 3,", "\"ended_early\": 0,", "\"not_run\": 5,"] {
         assert!(json.contains(part), "{part}: {json}");
@@ -209,7 +209,7 @@ fn other_programs_on_the_processors_do_not_limit_jobs_that_wait() {
                 }
             });
         }
-        state.run("run -j2 KID sleep-ms ::: 100 100 100 100 100 100").exit_code(0);
+        state.run("run -j2 CHILD sleep-ms ::: 100 100 100 100 100 100").exit_code(0);
         done.store(true, Ordering::Relaxed);
     });
     let json = state.run("advise --json").exit_code(0).text();
@@ -222,7 +222,7 @@ fn other_programs_on_the_processors_do_not_limit_jobs_that_wait() {
 #[test]
 fn busy_processors_get_no_more_jobs_than_before_if_nothing_tells_who_waited() {
     let state = State::new();
-    state.run("run -j2 KID sleep-ms ::: 100 100 100 100 100 100").exit_code(0);
+    state.run("run -j2 CHILD sleep-ms ::: 100 100 100 100 100 100").exit_code(0);
     state.change_events(&[("user", "0.01"), ("system", "0.0"), ("rss", "9999999"), ("main", "0.001")]);
     let json = state.run("advise --json").exit_code(0).text();
     assert!(json.contains("\"limit\": \"others\""), "{json}");
@@ -232,7 +232,7 @@ fn busy_processors_get_no_more_jobs_than_before_if_nothing_tells_who_waited() {
 #[test]
 fn cpu_part_has_bounds_if_nothing_tells_who_had_the_processors() {
     let state = State::new();
-    state.run("run -j2 KID sleep-ms ::: 100 100 100 100").exit_code(0);
+    state.run("run -j2 CHILD sleep-ms ::: 100 100 100 100").exit_code(0);
     // The main thread did little of the work of each job.
     state.change_events(&[("user", "0.05"), ("system", "0.0"), ("rss", "9999999"), ("main", "0.001")]);
     let json = state.run("advise --json").exit_code(0).text();
@@ -245,7 +245,7 @@ fn cpu_part_has_bounds_if_nothing_tells_who_had_the_processors() {
 #[test]
 fn delay_is_part_of_the_prediction() {
     let state = State::new();
-    state.run("run -j4 --delay 0.1 KID sleep-ms ::: 10 10 10 10 10 10").exit_code(0);
+    state.run("run -j4 --delay 0.1 CHILD sleep-ms ::: 10 10 10 10 10 10").exit_code(0);
     let json = state.run("advise --json").exit_code(0).text();
     assert!(json.contains("\"delay\": 0.1,"), "{json}");
     for section in ["as_run", "advised"] {
@@ -271,15 +271,15 @@ fn advised_line_has_the_sources_of_the_run() {
         };
         line.split(' ').filter(stays).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(line("run -j3 -a list KID exit"), "-a list exit");
-    assert_eq!(line("run -j3 KID exit :::: list"), "exit :::: list");
-    assert_eq!(line("run -j9 KID exit {1} ::: 0 0 0 :::: list"), "exit '{1}' ::: … :::: list");
+    assert_eq!(line("run -j3 -a list CHILD exit"), "-a list exit");
+    assert_eq!(line("run -j3 CHILD exit :::: list"), "exit :::: list");
+    assert_eq!(line("run -j9 CHILD exit {1} ::: 0 0 0 :::: list"), "exit '{1}' ::: … :::: list");
 }
 
 #[test]
 fn damaged_manifest_is_named_and_the_slots_are_advised() {
     let state = State::new();
-    state.run("run -j2 KID exit ::: 0 0").exit_code(0);
+    state.run("run -j2 CHILD exit ::: 0 0").exit_code(0);
     let manifest = state.journals().pop().expect("find journal").with_file_name("manifest.json");
     let good = fs::read_to_string(&manifest).expect("read manifest");
     for bad in ["x".to_owned(), good.replace("\"typed\": [", "\"typed\": [[],")] {

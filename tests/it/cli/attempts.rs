@@ -11,7 +11,7 @@ use super::{is_public, is_root, minder_as};
 
 /// Makes a run of three jobs, killed after its first.
 fn killed(place: &Place) {
-    let mut command = place.command("run -j1 KID append ../log {} :::");
+    let mut command = place.command("run -j1 CHILD append ../log {} :::");
     Run::start(command.args(["one", "two", "three"])).wait().exit_code(0);
     cut(place);
     fs::remove_file(place.at("log")).expect("remove file");
@@ -88,7 +88,7 @@ fn quiet_resume_names_nothing() {
 #[test]
 fn run_that_was_quiet_is_named_by_an_attempt_that_is_not() {
     let place = Place::new();
-    place.ended("run --quiet -j1 --halt now,fail=1 KID exit ::: 1 0").exit_code(1).stderr("");
+    place.ended("run --quiet -j1 --halt now,fail=1 CHILD exit ::: 1 0").exit_code(1).stderr("");
     let id = place.id();
     // Its other messages stay quiet.
     let ended = place.ended("resume").exit_code(0);
@@ -103,7 +103,7 @@ fn run_that_was_quiet_is_named_by_an_attempt_that_is_not() {
 #[test]
 fn killed_run_is_resumed_with_more_jobs_at_once() {
     let place = Place::new();
-    let mut command = place.command("run -j1 KID await DIR/{} {} :::");
+    let mut command = place.command("run -j1 CHILD await DIR/{} {} :::");
     command.args(["one", "two", "three", "four"]);
     fs::write(place.at("one"), "").expect("write file");
     let mut live = Run::start(&command);
@@ -135,7 +135,7 @@ fn run_of_this_directory_is_the_default() {
         elsewhere(line).exit_code(255).error_line(&["no run of this directory", &named, "here"]);
     }
     // A later run of another directory is the last of all, and not that of this one.
-    elsewhere("run KID exit 0 ::: a").exit_code(0);
+    elsewhere("run CHILD exit 0 ::: a").exit_code(0);
     let ended = place.ended("resume").exit_code(0).stderr_contains(&format!("resuming {id}: "));
     assert_eq!(ended.text(), "two\nthree\n");
     assert!(elsewhere("resume").exit_code(0).err.contains("nothing to resume"));
@@ -146,7 +146,7 @@ fn wrong_ids_list_similar_runs() {
     let place = Place::new();
     for id in ["61c0aa00", "61c0bb00"] {
         let before = place.runs();
-        place.ended("run KID exit 0 ::: a").exit_code(0);
+        place.ended("run CHILD exit 0 ::: a").exit_code(0);
         let new = place.runs().into_iter().find(|run| !before.contains(run)).expect("find run");
         fs::rename(&new, new.with_file_name(id)).expect("rename");
     }
@@ -176,7 +176,7 @@ fn complete_run_is_left_as_it_is() {
     assert!(!place.ended("log").exit_code(0).text().contains("(killed"));
     // Input that came through a pipe is not asked for.
     let place = Place::new();
-    Run::start(place.command("run KID exit").stdin(input(b"0\n0\n"))).wait().exit_code(0);
+    Run::start(place.command("run CHILD exit").stdin(input(b"0\n0\n"))).wait().exit_code(0);
     let said = ["nothing to resume: run ", "is complete", "(2 jobs)"];
     place.ended("resume").exit_code(0).error_line(&said);
     Run::start(place.command("resume").stdin(input(b"0\n0\n"))).wait().exit_code(0).error_line(&said);
@@ -252,7 +252,7 @@ fn jobs_of_a_recorded_run_cannot_be_changed() {
 #[test]
 fn run_in_use_is_not_resumed() {
     let place = Place::new();
-    let mut live = Run::start(&place.command("run -j1 KID await DIR/go {} ::: a"));
+    let mut live = Run::start(&place.command("run -j1 CHILD await DIR/go {} ::: a"));
     live.wait_until_true("a run", || place.runs().len() == 1 && journals(&place) == 1);
     for line in ["resume", "retry", "run --resume"] {
         place.ended(line).exit_code(255).error_line(&[&place.id(), "by another minder"]);
@@ -265,7 +265,7 @@ fn run_in_use_is_not_resumed() {
 fn piped_input_has_to_be_given_again() {
     let place = Place::new();
     let run = |line: &str, bytes: &[u8]| Run::start(place.command(line).stdin(input(bytes))).wait();
-    run("run -j1 KID exit", b"3\n0\n4\n").exit_code(2);
+    run("run -j1 CHILD exit", b"3\n0\n4\n").exit_code(2);
     let ended = run("retry", b"").exit_code(255).stderr_contains("(2 failed)");
     assert!(
         ended.err.contains("it has 0 lines, and had at least 3 (give it again on standard input)"),
@@ -280,7 +280,7 @@ fn piped_input_has_to_be_given_again() {
 fn arguments_of_any_form_are_given_again() {
     let place = Place::new();
     let odd = ["one", "two words", "new\nline", "-j9", ":::", "$(exit)", "'"];
-    let mut command = place.command("run -j1 KID echo-args -- {} :::");
+    let mut command = place.command("run -j1 CHILD echo-args -- {} :::");
     Run::start(command.args(&odd[..4]).args(&odd[5..])).wait().exit_code(0);
     cut(&place);
     let text = place.ended("resume -k").exit_code(0).text();

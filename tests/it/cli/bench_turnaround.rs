@@ -171,23 +171,23 @@ fn runs_that_do_not_fit_are_left_out_and_named() {
     // Two orders of 90 s each.
     let flags = "--minutes 1 --workload io --runner serial --count 2 --bias 1,30000 --repetitions 2 --csv";
     let ended = run_to_end(&format!("bench turnaround {flags}")).exit_code(0);
-    let told = ended.err.clone();
-    assert!(told.starts_with("minder: 4 runs on "), "{told}");
+    let stderr = ended.err.clone();
+    assert!(stderr.starts_with("minder: 4 runs on "), "{stderr}");
     let left_out = "minder: left out, to end within 60.0 s: 30000 ms (1 repetition) (--minutes, --full)\n";
-    assert!(told.contains(left_out), "{told}");
+    assert!(stderr.contains(left_out), "{stderr}");
     assert_eq!(rows(&ended.text()).len(), 4);
 }
 
 /// Returns the milliseconds that the first line expects all runs to take.
 #[cfg(unix)]
-fn expected_ms(told: &str) -> f64 {
-    let (_, rest) = told.split_once("expected to take ").expect("find the expected time");
+fn expected_ms(stderr: &str) -> f64 {
+    let (_, rest) = stderr.split_once("expected to take ").expect("find the expected time");
     let mut words = rest.split(' ');
     let number: f64 = words.next().and_then(|word| word.parse().ok()).expect("parse the expected time");
     match words.next() {
         Some("ms") => number,
         Some("s") => number * 1e3,
-        other => panic!("not a time: {other:?} in {told}"),
+        other => panic!("not a time: {other:?} in {stderr}"),
     }
 }
 
@@ -203,9 +203,9 @@ fn plan_is_shortened_until_it_fits_into_a_minute() {
         let mut live = Run::start(&minder(&format!("bench turnaround {flags}")));
         live.wait_until("calibration", |log| String::from_utf8_lossy(&log.outs[1]).contains("calibration: "));
         live.signal(Signal::INT);
-        let told = live.wait().exit_code(130).err.clone();
-        assert!(expected_ms(&told) <= 60_000.0, "{flags}: {told}");
-        assert!(told.contains(&left_out), "{flags}: {told}");
+        let stderr = live.wait().exit_code(130).err.clone();
+        assert!(expected_ms(&stderr) <= 60_000.0, "{flags}: {stderr}");
+        assert!(stderr.contains(&left_out), "{flags}: {stderr}");
     }
 }
 
@@ -310,17 +310,20 @@ fn kept_measurements_are_not_repeated() {
         let ended = run_to_end(&line).exit_code(0);
         (ended.text(), ended.err.clone())
     };
-    let (once, told) = run(1, "");
-    assert!(told.contains("has 0 of 3 runs"), "{told}");
+    let (once, stderr) = run(1, "");
+    assert!(stderr.contains("has 0 of 3 runs"), "{stderr}");
     assert_eq!(once.lines().map(str::to_owned).collect::<Vec<_>>(), kept(&results));
-    let (twice, told) = run(2, "");
-    assert!(told.contains("has 3 of 6 runs") && told.contains("calibration: "), "{told}");
+    let (twice, stderr) = run(2, "");
+    assert!(stderr.contains("has 3 of 6 runs") && stderr.contains("calibration: "), "{stderr}");
     assert!(twice.starts_with(&once));
     // Nothing is left, so nothing is measured.
-    let (again, told) = run(2, "");
-    assert!(again == twice && told.contains("has 6 of 6 runs") && !told.contains("calibration: "), "{told}");
-    let (fresh, told) = run(1, "--fresh");
-    assert!(fresh != once && told.contains("has 0 of 3 runs"), "{told}");
+    let (again, stderr) = run(2, "");
+    assert!(
+        again == twice && stderr.contains("has 6 of 6 runs") && !stderr.contains("calibration: "),
+        "{stderr}"
+    );
+    let (fresh, stderr) = run(1, "--fresh");
+    assert!(fresh != once && stderr.contains("has 0 of 3 runs"), "{stderr}");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -339,9 +342,9 @@ fn rows_after_a_damaged_line_are_kept() {
     let before = kept(&results);
     let text = file(&results);
     std::fs::write(&results, text.replacen("\"io\"", "\"i", 1)).expect("damage the first row");
-    let told = run_to_end(&line).exit_code(0).err.clone();
+    let stderr = run_to_end(&line).exit_code(0).err.clone();
     let damage = format!("minder: `{}`: line 2 cannot be read; other lines are kept\n", results.display());
-    assert!(told.starts_with(&damage) && told.contains("has 3 of 4 runs"), "{told}");
+    assert!(stderr.starts_with(&damage) && stderr.contains("has 3 of 4 runs"), "{stderr}");
     let after = kept(&results);
     assert!(after.len() == 4 && after.starts_with(&before[1..]), "{before:?} {after:?}");
 }
@@ -361,8 +364,8 @@ fn interrupted_run_is_continued() {
     live.wait_until_true("two measurements", || kept(&results).len() >= 2);
     live.signal(Signal::INT);
     let ended = live.wait().exit_code(130);
-    let told = ended.err.clone();
-    assert!(told.ends_with("minder: interrupted; showing what was measured\n"), "{told}");
+    let stderr = ended.err.clone();
+    assert!(stderr.ends_with("minder: interrupted; showing what was measured\n"), "{stderr}");
     assert!(ended.text().contains("Of 2 computations:") && file(&svg).contains("</svg>"), "{}", ended.text());
     let before = kept(&results);
     let repetitions = u32::try_from(before.len() / 2 + 1).expect("few repetitions");

@@ -274,7 +274,7 @@ fn inherited_slack_is_unusual() {
 
 #[test]
 fn every_way_has_a_row_in_every_table() {
-    // Few sleeps: beside other programs each waits for a processor, and for the load.
+    // Few sleeps: while other programs run, each waits for a processor, and for the load.
     let (_dir, chart, line) = with_chart("clock measure --count 4 --load 2");
     let text = run_to_end(&line).exit_code(0).stderr("").text();
     let mut titles = Vec::new();
@@ -487,15 +487,15 @@ fn sweep_has_a_table_with_a_row_for_each_setting() {
 }
 
 /// The setting of a process of `sweep` holds for that process and its child alone. A test of `run` shows
-/// that jobs inherit the slack of the user; this one, that they also do beside a sweep and after it.
+/// that jobs inherit the slack of the user; this one, that they also do during and after a sweep.
 #[cfg(target_os = "linux")]
 #[test]
-fn jobs_keep_their_slack_beside_a_sweep_and_after_it() {
-    let printed = || run_to_end("run -j1 --no-record KID timer-slack leaf ::: a").exit_code(0).text();
+fn jobs_keep_their_slack_during_and_after_a_sweep() {
+    let printed = || run_to_end("run -j1 --no-record CHILD timer-slack leaf ::: a").exit_code(0).text();
     let own = format!("{}\n", own_slack());
     let mut sweep = Run::start(&minder("clock sweep --hold 0.5 --setting 20 --csv"));
     while sweep.record().done.is_none() {
-        assert_eq!(printed(), own, "beside a sweep");
+        assert_eq!(printed(), own, "during a sweep");
         sweep.read_for(Duration::from_millis(1));
     }
     sweep_rows(&csv(&sweep.wait().exit_code(0).text(), SWEEP), &["", "20000000"]);

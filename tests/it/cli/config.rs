@@ -49,7 +49,7 @@ impl Scene {
     }
 }
 
-const ECHO: &str = "KID echo-args ::: a";
+const ECHO: &str = "CHILD echo-args ::: a";
 
 #[test]
 fn nearest_project_file_is_used_and_overrides_the_users() {
@@ -253,7 +253,7 @@ fn variables_may_have_any_bytes() {
 #[test]
 fn other_command_lines_have_no_settings() {
     let scene = Scene::new("[run]\njbos = 2\n", "[run]\njbos = 2\n");
-    for line in ["parallel KID echo-args ::: a", "xargs KID echo-args", "run --help", "log"] {
+    for line in ["parallel CHILD echo-args ::: a", "xargs CHILD echo-args", "run --help", "log"] {
         let mut command = scene.minder(line);
         let ended = Run::start(command.env("MINDER_RUN_JBOS", "1")).wait();
         assert!(!ended.err.contains("jbos") && !ended.err.contains("JBOS"), "{line}: {}", ended.err);

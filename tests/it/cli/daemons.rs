@@ -72,7 +72,7 @@ fn gone(live: Option<&mut Run>, pid: u32) -> bool {
 
 #[test]
 fn daemon_outlives_a_normal_run_and_is_reported() {
-    let ended = run_to_end("run -j1 KID session-stray 10 ::: 1").exit_code(0);
+    let ended = run_to_end("run -j1 CHILD session-stray 10 ::: 1").exit_code(0);
     let [_, daemon] = pids(&ended.text())[..] else { panic!("{ended:?}") };
     assert!(lives(daemon), "the daemon died with the run");
     end(daemon);
@@ -81,7 +81,7 @@ fn daemon_outlives_a_normal_run_and_is_reported() {
 
 #[test]
 fn process_left_in_the_group_is_reported() {
-    let ended = run_to_end("run -j1 KID leave-group 60000 ::: 1").exit_code(0);
+    let ended = run_to_end("run -j1 CHILD leave-group 60000 ::: 1").exit_code(0);
     let [daemon] = pids(&ended.text())[..] else { panic!("{ended:?}") };
     assert!(lives(daemon), "it died with the run");
     end(daemon);
@@ -93,7 +93,7 @@ fn process_left_in_the_group_is_reported() {
 #[test]
 fn daemon_dies_with_an_interrupted_run() {
     for signal in [Signal::INT, Signal::TERM] {
-        let mut live = Run::start(&minder("run -j1 KID session-stray 600000 ::: 1"));
+        let mut live = Run::start(&minder("run -j1 CHILD session-stray 600000 ::: 1"));
         let daemon = stray(&mut live);
         live.signal(signal);
         let ended = live.wait().killed_by(signal);
@@ -106,7 +106,7 @@ fn daemon_dies_with_an_interrupted_run() {
 fn every_process_dies_with_a_killed_run() {
     let victims = if cfg!(windows) { &["outer"][..] } else { &["outer", "runner"] };
     for victim in victims.iter().copied() {
-        let mut live = Run::start(&minder(&format!("run {SHOWN} -j1 KID session-stray 600000 ::: 1")));
+        let mut live = Run::start(&minder(&format!("run {SHOWN} -j1 CHILD session-stray 600000 ::: 1")));
         let daemon = stray(&mut live);
         let (outer, [runner, job]) = (live.pid(), family(&live));
         end(if victim == "outer" { outer } else { runner });

@@ -18,7 +18,7 @@ array=('x y' '$(touch pwned)')
 fn run_in(shell: &str, dir: &Path, code: &str) -> Option<RunOutput> {
     let is_here = std::env::split_paths(&std::env::var_os("PATH")?).any(|dir| dir.join(shell).is_file());
     if !is_here {
-        crate::support::skip(format_args!("{shell} is not in PATH; cure: apt-get install {shell}"));
+        crate::support::skip(format_args!("{shell} is not in PATH; hint: apt-get install {shell}"));
         return None;
     }
     let mut command = from(shell, "");

@@ -1,7 +1,7 @@
 //! What a new user types first, and what the second attempt is.
 //!
-//! The tables are the files beside this one. A task has what is given, what is wanted, and attempts
-//! as users of GNU parallel, xargs, nextest and make type them:
+//! The tables are the files next to this one. A task has what is given, what is wanted, and
+//! attempts as users of GNU parallel, xargs, nextest and make type them:
 //!
 //! ```text
 //! task stop at the first failure

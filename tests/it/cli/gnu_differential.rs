@@ -32,7 +32,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use case::{Case, case, script};
-use harness::{Player, Scene};
+use harness::{Implementation, Scene};
 
 /// All tables, by name.
 const TABLES: &[(&str, &[Case])] = &[
@@ -67,8 +67,9 @@ fn is_there() -> bool {
     lacks.is_none()
 }
 
-/// Runs a table with two players; returns what is wrong with the cases in which they do not agree.
-fn compare(cases: &[&Case], left: Player, right: Player) -> Vec<String> {
+/// Runs a table with two implementations. Returns what is wrong with the cases in which they
+/// disagree.
+fn compare(cases: &[&Case], left: Implementation, right: Implementation) -> Vec<String> {
     let next = AtomicUsize::new(0);
     let faults = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -111,7 +112,7 @@ fn chosen(cases: &[Case]) -> Vec<&Case> {
 fn check(cases: &[Case]) {
     if is_there() {
         let cases = chosen(cases);
-        let faults = compare(&cases, Player::Gnu, Player::Ours);
+        let faults = compare(&cases, Implementation::Gnu, Implementation::Ours);
         assert!(faults.is_empty(), "{} of {} differ\n\n{}", faults.len(), cases.len(), faults.join("\n"));
     }
 }
@@ -121,7 +122,7 @@ fn check(cases: &[Case]) {
 const TRIES_ASLEEP: usize = 5;
 
 /// What is wrong with this case each time that it is tried, if anything is.
-fn judge_times(case: &Case, left: Player, right: Player) -> Option<String> {
+fn judge_times(case: &Case, left: Implementation, right: Implementation) -> Option<String> {
     let tries =
         if ["sleep", "timeout"].iter().any(|word| case.line.contains(word)) { TRIES_ASLEEP } else { 1 };
     let mut faults = (0..tries).map(|_| judge(case, left, right));
@@ -130,20 +131,20 @@ fn judge_times(case: &Case, left: Player, right: Player) -> Option<String> {
 }
 
 /// What is wrong with this case, if anything is.
-fn judge(case: &Case, left: Player, right: Player) -> Option<String> {
+fn judge(case: &Case, left: Implementation, right: Implementation) -> Option<String> {
     if case.needs.is_some_and(|module| !harness::has_module(module)) {
         crate::support::skip(format_args!(
-            "{case}: GNU parallel lacks a module; cure: apt-get install libtext-csv-perl"
+            "{case}: GNU parallel lacks a module; hint: apt-get install libtext-csv-perl"
         ));
         return None;
     }
     let scene = Scene::new();
-    let theirs = scene.play(case, left);
-    let ours = scene.play(case, right);
+    let theirs = scene.run(case, left);
+    let ours = scene.run(case, right);
     let agree = theirs == ours;
     // GNU parallel waits for itself now and then (`--shard`, seen): then there is nothing to compare
     // with. We may not.
-    if left == Player::Gnu && theirs.hung() && !ours.hung() {
+    if left == Implementation::Gnu && theirs.hung() && !ours.hung() {
         crate::support::skip(format_args!("{case}: GNU parallel did not end"));
         return None;
     }
@@ -153,7 +154,7 @@ fn judge(case: &Case, left: Player, right: Player) -> Option<String> {
     if case.differs.is_some() && left != right {
         return agree.then(|| format!("=== {case}\nno longer differs: take its reason out\n"));
     }
-    (!agree).then(|| format!("=== {case}\n{}", theirs.beside(&ours)))
+    (!agree).then(|| format!("=== {case}\n{}", theirs.compared_with(&ours)))
 }
 
 /// One test for each table.
@@ -200,7 +201,7 @@ fn gnu_parallel_agrees_with_itself() {
     let mut faults = Vec::new();
     for (name, cases) in TABLES {
         eprintln!("{name}: {}", cases.len());
-        faults.extend(compare(&cases.iter().collect::<Vec<_>>(), Player::Gnu, Player::Gnu));
+        faults.extend(compare(&cases.iter().collect::<Vec<_>>(), Implementation::Gnu, Implementation::Gnu));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

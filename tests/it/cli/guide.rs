@@ -74,7 +74,7 @@ fn examples_in_the_help_run() {
                 shown: Vec::new(),
                 lines: 0..0,
             });
-            let came = play(&steps, Path::new(line));
+            let came = run(&steps, Path::new(line));
             assert_eq!(came[4], "status 0\n", "{example}:\n{}", came[3]);
         }
     }
@@ -102,7 +102,7 @@ fn check(file: &Path) {
     let mut wrong = String::new();
     let mut lines = text.lines().map(str::to_owned).collect::<Vec<_>>();
     for steps in sections.iter().rev().filter(|steps| !steps.is_empty()) {
-        let came = play(steps, file);
+        let came = run(steps, file);
         for (step, came) in steps.iter().zip(came).rev() {
             let came: Vec<&str> = came.lines().map(str::trim_end).collect();
             if same(&came, &step.shown) {
@@ -127,7 +127,7 @@ fn check(file: &Path) {
 }
 
 /// Runs the commands of a section one after the other in one shell, and returns the output of each.
-fn play(steps: &[Step<'_>], file: &Path) -> Vec<String> {
+fn run(steps: &[Step<'_>], file: &Path) -> Vec<String> {
     let dir = temp_dir();
     let at = |name: &str| dir.path().join(name);
     for name in ["bin", "work"] {

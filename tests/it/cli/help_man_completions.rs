@@ -16,7 +16,7 @@ fn find(name: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&paths).map(|dir| dir.join(name)).find(|path| path.is_file());
     if found.is_none() {
-        crate::support::skip(format_args!("{name} is not in PATH; cure: apt-get install {name}"));
+        crate::support::skip(format_args!("{name} is not in PATH; hint: apt-get install {name}"));
     }
     found
 }

@@ -8,7 +8,7 @@ use super::{file, input, minder_as, pipe};
 
 #[test]
 fn job_starts_before_the_next_line_arrives() {
-    let mut live = Run::start(minder("run -j4 KID echo-args").stdin(Stdio::piped()));
+    let mut live = Run::start(minder("run -j4 CHILD echo-args").stdin(Stdio::piped()));
     for line in ["one", "two", "three"] {
         let before = live.record().outs[0].len();
         live.write(format!("{line}\n").as_bytes());
@@ -28,7 +28,7 @@ fn input_is_read_ahead_within_a_limit() {
 
     let (reader, mut writer) = pipe();
     rustix::io::ioctl_fionbio(&writer, true).expect("set nonblocking mode");
-    let mut live = Run::start(minder("run -j1 KID await /no/such/file").stdin(reader));
+    let mut live = Run::start(minder("run -j1 CHILD await /no/such/file").stdin(reader));
     let line = format!("{}\n", "x".repeat(1023));
     let mut written = 0;
     let mut quiet_since = Instant::now();
@@ -71,7 +71,7 @@ fn million_lines_take_constant_memory() {
         }
         1_000_000
     });
-    let mut live = Run::start(minder("run -j2 KID exit 0").stdin(reader));
+    let mut live = Run::start(minder("run -j2 CHILD exit 0").stdin(reader));
     let peak = |live: &Run| {
         let runner = super::runner(live.pid()).expect("find runner");
         let status = file(std::path::Path::new(&format!("/proc/{runner}/status")));
@@ -98,24 +98,25 @@ fn lines_reach_jobs_unchanged() {
     let expected: Vec<String> = ["a", "", blank, "\tc", "'q' \"$(x)`y`\\", "--flag", "{}", ":::", "last"]
         .map(|v| format!("{v:?}\n"))
         .to_vec();
-    assert_eq!(run_with_input("run -j1 KID echo-args", text).exit_code(0).text(), expected.concat());
+    assert_eq!(run_with_input("run -j1 CHILD echo-args", text).exit_code(0).text(), expected.concat());
     let mut line = minder("run -j1");
-    super::with_script(&mut line, "KID echo-args {}").stdin(super::input(text));
+    super::with_script(&mut line, "CHILD echo-args {}").stdin(super::input(text));
     assert_eq!(Run::start(&line).wait().exit_code(0).text(), expected.concat());
 }
 
 #[test]
 fn empty_input_runs_no_job() {
-    run_with_input("run -j2 KID echo-args", b"").exit_code(0).stderr("");
-    run_with_input("run -j2 KID echo-args", b"\n").exit_code(0).stderr("");
-    assert_eq!(run_to_end("run KID echo-args x :::").exit_code(0).stderr("").text(), "");
+    run_with_input("run -j2 CHILD echo-args", b"").exit_code(0).stderr("");
+    run_with_input("run -j2 CHILD echo-args", b"\n").exit_code(0).stderr("");
+    assert_eq!(run_to_end("run CHILD echo-args x :::").exit_code(0).stderr("").text(), "");
 }
 
 // Unix starts programs without a standard input.
 #[cfg(unix)]
 #[test]
 fn closed_stdin_runs_no_job() {
-    let closed = Run::start(&super::minder_as("close=0", "run KID echo-args")).wait().exit_code(0).stderr("");
+    let closed =
+        Run::start(&super::minder_as("close=0", "run CHILD echo-args")).wait().exit_code(0).stderr("");
     assert_eq!(closed.text(), "");
 }
 
@@ -127,8 +128,8 @@ fn non_utf8_bytes_reach_jobs() {
     use std::os::unix::ffi::OsStrExt;
 
     let odd: Vec<u8> = (1..=255).filter(|byte| *byte != b'\n').collect();
-    assert_eq!(run_with_input("run -j1 KID raw", &odd).exit_code(0).out, odd);
-    let mut command = minder("run -j1 KID raw :::");
+    assert_eq!(run_with_input("run -j1 CHILD raw", &odd).exit_code(0).out, odd);
+    let mut command = minder("run -j1 CHILD raw :::");
     assert_eq!(Run::start(command.arg(OsStr::from_bytes(&odd))).wait().exit_code(0).out, odd);
     let mut line = minder("run -j1");
     line.arg("printf %s {}; exit 1").arg(":::").arg(OsStr::from_bytes(b"\xff\xfe\x1b[31m"));
@@ -141,25 +142,25 @@ fn non_utf8_bytes_reach_jobs() {
 fn missing_column_of_split_line_is_empty() {
     let lines = b"a,b\nc\nd,e\n";
     for flags in ["--colsep ,", "--csv", "--csv --header 0"] {
-        let ended = run_with_input(&format!("run -j1 -k {flags} KID echo-args {{1}}-{{2}}"), lines);
+        let ended = run_with_input(&format!("run -j1 -k {flags} CHILD echo-args {{1}}-{{2}}"), lines);
         assert_eq!(ended.exit_code(0).text(), "\"a-b\"\n\"c-\"\n\"d-e\"\n", "{flags}");
         let ended =
-            run_with_input(&format!("run -j1 -k {flags} --tagstring <{{2}}> KID echo-args {{1}}"), lines);
+            run_with_input(&format!("run -j1 -k {flags} --tagstring <{{2}}> CHILD echo-args {{1}}"), lines);
         assert_eq!(ended.exit_code(0).text(), "<b>\t\"a\"\n<>\t\"c\"\n<e>\t\"d\"\n", "{flags}");
     }
-    let ended = run_with_input("run -j1 --header : KID echo-args {y}-{x}", b"x\ty\na\tb\nc\n");
+    let ended = run_with_input("run -j1 --header : CHILD echo-args {y}-{x}", b"x\ty\na\tb\nc\n");
     assert_eq!(ended.exit_code(0).text(), "\"b-a\"\n\"-c\"\n");
     // The last job has fewer arguments than the others.
-    let ended = run_with_input("run -j1 -n2 KID echo-args {1}-{2}", b"a\nb\nc\n");
+    let ended = run_with_input("run -j1 -n2 CHILD echo-args {1}-{2}", b"a\nb\nc\n");
     assert_eq!(ended.exit_code(0).text(), "\"a-b\"\n\"c-\"\n");
 }
 
 #[test]
 fn column_beyond_all_sources_fails_before_any_job() {
     for line in [
-        "run KID echo-args {2} ::: a",
-        "run -n2 KID echo-args {3} ::: a b c",
-        "run --tagstring {3} KID echo-args {1} ::: a ::: b",
+        "run CHILD echo-args {2} ::: a",
+        "run -n2 CHILD echo-args {3} ::: a b c",
+        "run --tagstring {3} CHILD echo-args {1} ::: a ::: b",
     ] {
         let ended = Run::start(&minder(line)).wait().exit_code(255);
         assert!(ended.out.is_empty(), "{line}");
@@ -172,7 +173,7 @@ fn open_quote_ends_run_after_jobs_before_it() {
     let dir = temp_dir();
     let lines = dir.path().join("lines");
     std::fs::write(&lines, "a\nb,\"c\nd\n").expect("write file");
-    let mut command = minder("run -j1 --csv KID echo-args {1} ::::");
+    let mut command = minder("run -j1 --csv CHILD echo-args {1} ::::");
     let command = command.arg(&lines).env("MINDER_STATE_DIR", dir.path());
     let ended = Run::start(command).wait().exit_code(255);
     assert_eq!(ended.text(), "\"a\"\n");
@@ -182,7 +183,7 @@ fn open_quote_ends_run_after_jobs_before_it() {
 
 #[test]
 fn nul_in_a_line_fails_only_its_job() {
-    let ended = run_with_input("run -j1 KID echo-args", b"a\nb\0c\nd\n").exit_code(1);
+    let ended = run_with_input("run -j1 CHILD echo-args", b"a\nb\0c\nd\n").exit_code(1);
     assert_eq!(ended.text(), "\"a\"\n\"d\"\n");
     ended.stderr_contains("NUL").stderr_contains("job 2").stderr_contains("3 jobs · 1 failed");
 }
@@ -193,14 +194,14 @@ fn nul_in_a_line_fails_only_its_job() {
 fn overlong_lines_fail_only_their_jobs() {
     let line = |length: usize| "x".repeat(length);
     let text = format!("a\n{}\n{}\n{}\nz\n", line(131_071), line(131_072), line(5 << 20));
-    let ended = run_with_input("run -j1 KID count-args", text.as_bytes());
+    let ended = run_with_input("run -j1 CHILD count-args", text.as_bytes());
     assert_eq!(ended.text(), "1\n131071\n1\n");
     let ended = ended
         .exit_code(2)
         .stderr_contains("131,071")
         .stderr_contains(&format!("a line of {} bytes", 5 << 20));
     assert!(ended.err.len() < 4096, "{} bytes of complaints", ended.err.len());
-    let mut command = minder("run -j1 KID count-args :::");
+    let mut command = minder("run -j1 CHILD count-args :::");
     let ended = Run::start(command.arg(line(131_071)).arg("b")).wait().exit_code(0);
     assert_eq!(ended.text(), "131071\n1\n");
 }
@@ -212,7 +213,7 @@ fn long_lines_fill_the_buffer_without_deadlock() {
     let pair = format!("{}\n{}\n", "a".repeat(lens[0]), "b".repeat(lens[1]));
     let text = pair.repeat(20);
     for degree in [1, 3] {
-        let ended = run_with_input(&format!("run -j{degree} KID count-args"), text.as_bytes()).exit_code(0);
+        let ended = run_with_input(&format!("run -j{degree} CHILD count-args"), text.as_bytes()).exit_code(0);
         assert_eq!(ended.text().lines().count(), 40);
     }
 }
@@ -225,7 +226,7 @@ fn nonblocking_stdin_is_waited_for() {
 
     let (reader, writer) = pipe();
     rustix::io::ioctl_fionbio(&reader, true).expect("set nonblocking mode");
-    let mut command = minder("run -j1 KID echo-args");
+    let mut command = minder("run -j1 CHILD echo-args");
     let mut live = Run::start(command.stdin(reader));
     live.read_for(Duration::from_millis(100));
     std::io::Write::write_all(&mut &writer, b"x\n").expect("write bytes");
@@ -238,7 +239,7 @@ fn nonblocking_stdin_is_waited_for() {
 #[test]
 fn unreadable_stdin_is_one_line_of_error() {
     let directory = temp_dir();
-    let mut command = minder("run KID echo-args");
+    let mut command = minder("run CHILD echo-args");
     let file = std::fs::File::open(directory.path()).expect("open directory");
     Run::start(command.stdin(file)).wait().exit_code(255).error_line(&["standard input", "directory"]);
 }
@@ -295,39 +296,39 @@ fn xargs_fills_each_command_line() {
     let wide = (1..=6000).map(|number| format!("{number} 🦀ü")).collect::<Vec<_>>();
     for (arguments, most) in [(&plain, 6), (&hard, 3), (&wide, 2)] {
         let expected = arguments.iter().map(|argument| format!("{argument:?}")).collect::<Vec<_>>();
-        let (found, jobs) = gathered("--xargs KID echo-args", arguments);
+        let (found, jobs) = gathered("--xargs CHILD echo-args", arguments);
         assert!(found == expected, "{} of {} came", found.len(), expected.len());
         // With quotes and escapes a line of 32,766 units holds that much of them.
         assert_eq!(jobs, if cfg!(windows) { most } else { arguments.concat().len().div_ceil(120_000) });
     }
-    let (found, _) = gathered("-j2 -X KID echo-args a{}\\\"b{#}", &hard);
+    let (found, _) = gathered("-j2 -X CHILD echo-args a{}\\\"b{#}", &hard);
     assert_eq!(found.len(), hard.len());
-    let (found, _) = gathered("-j2 -m KID echo-args", &hard);
+    let (found, _) = gathered("-j2 -m CHILD echo-args", &hard);
     assert_eq!(found.len(), hard.len());
 }
 
 #[test]
 fn words_split_at_blanks_and_quotes_protect_them() {
     let bytes = b"a 'b c'\n\n\"d e\" f\\ g\n";
-    let out = run_with_input("run -k --words KID echo-args", bytes);
+    let out = run_with_input("run -k --words CHILD echo-args", bytes);
     assert_eq!(out.exit_code(0).text(), "\"a\"\n\"b c\"\n\"d e\"\n\"f g\"\n");
-    let out = run_with_input("run -k --words -E b KID echo-args", b"a b c");
+    let out = run_with_input("run -k --words -E b CHILD echo-args", b"a b c");
     assert_eq!(out.exit_code(0).text(), "\"a\"\n");
-    run_with_input("run -k --words KID echo-args", b"a\nb 'c\nd'\n")
+    run_with_input("run -k --words CHILD echo-args", b"a\nb 'c\nd'\n")
         .exit_code(255)
         .stderr_contains("standard input, line 2: the quote `'` is not closed");
-    run_with_input("run --words KID echo-args", &[b'x'; 140_000])
+    run_with_input("run --words CHILD echo-args", &[b'x'; 140_000])
         .exit_code(255)
         .stderr_contains("standard input, line 1: a word has more than 131071 bytes");
 }
 
 #[test]
 fn words_of_a_line_are_arguments_of_one_job() {
-    let out = run_with_input("run -k --words -L1 KID echo-args -", b"a 'b c' \nd\n\ne f\n");
+    let out = run_with_input("run -k --words -L1 CHILD echo-args -", b"a 'b c' \nd\n\ne f\n");
     let lines = "\"-\"\n\"a\"\n\"b c\"\n\"d\"\n\"-\"\n\"e\"\n\"f\"\n";
     assert_eq!(out.exit_code(0).text(), lines);
     // A line that never ends.
-    run_with_input("run --words -L1 KID echo-args", &b"a ".repeat(1 << 20))
+    run_with_input("run --words -L1 CHILD echo-args", &b"a ".repeat(1 << 20))
         .exit_code(255)
         .stderr_contains("standard input, line 1: its words take more than 8388608 bytes (-n limits them)");
 }
@@ -345,16 +346,16 @@ fn jobs_read_the_standard_input_that_the_user_names() {
         command.args(super::arguments(words)).stdin(super::input(b"from minder\n"));
         Run::start(&command).wait().exit_code(0).text()
     };
-    let jobs = "-n0 KID cat ::: 1 2";
+    let jobs = "-n0 CHILD cat ::: 1 2";
     assert_eq!(said("", jobs), "");
     assert_eq!(said("null", jobs), "");
     assert_eq!(said("inherit", jobs), "from minder\n");
     assert_eq!(said(file.to_str().expect("path is UTF-8"), jobs), "from a file\nfrom a file\n");
-    run_to_end("run --stdin inherit KID cat").exit_code(255).error_line(&["`--stdin inherit`", "`:::`"]);
-    run_to_end("run --stdin /no/such/file KID cat ::: 1").exit_code(255).error_line(&["/no/such/file"]);
+    run_to_end("run --stdin inherit CHILD cat").exit_code(255).error_line(&["`--stdin inherit`", "`:::`"]);
+    run_to_end("run --stdin /no/such/file CHILD cat ::: 1").exit_code(255).error_line(&["/no/such/file"]);
     let refused = |path: &std::path::Path, why: &str| {
         let mut command = minder("run --stdin");
-        command.arg(path).args(super::arguments("-n0 KID cat ::: 1 2"));
+        command.arg(path).args(super::arguments("-n0 CHILD cat ::: 1 2"));
         Run::start(&command).wait().exit_code(255).error_line(&[why, "(--stdin)"]);
     };
     refused(dir.path(), "is a directory");
@@ -375,12 +376,12 @@ fn jobs_read_the_standard_input_that_the_user_names() {
 #[test]
 fn words_and_stdin_refuse_flags_that_contradict_them() {
     for (line, flag) in [
-        ("run --words -0 KID exit 0", "--null"),
-        ("run --words --csv KID exit 0", "--csv"),
-        ("run --words --trim l KID exit 0", "--trim"),
-        ("run --words --pipe KID cat", "--pipe"),
-        ("run --stdin null --pipe KID cat", "--pipe"),
-        ("run --stdin null --tty KID cat", "--tty"),
+        ("run --words -0 CHILD exit 0", "--null"),
+        ("run --words --csv CHILD exit 0", "--csv"),
+        ("run --words --trim l CHILD exit 0", "--trim"),
+        ("run --words --pipe CHILD cat", "--pipe"),
+        ("run --stdin null --pipe CHILD cat", "--pipe"),
+        ("run --stdin null --tty CHILD cat", "--tty"),
     ] {
         run_to_end(line).exit_code(255).error_line(&[flag]);
     }

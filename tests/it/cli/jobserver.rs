@@ -8,12 +8,12 @@ use minder::{Command, Stdio};
 use tempfile::TempDir;
 
 use super::{MINDER, Run, RunOutput, STATE, file, path, temp_dir};
-use crate::support::KID;
+use crate::support::CHILD;
 
 /// What make prints at its exit when tokens are missing.
 const LOST: &str = "INTERNAL";
 
-/// Runs `make` with these flags on a rule of this one line; `MINDER` and `KID` stand for the
+/// Runs `make` with these flags on a rule of this one line; `MINDER` and `CHILD` stand for the
 /// programs. `None` without make.
 fn make(flags: &str, rule: &str) -> Option<(RunOutput, TempDir)> {
     make_live(flags, rule).map(|(live, dir)| (live.wait(), dir))
@@ -22,7 +22,7 @@ fn make(flags: &str, rule: &str) -> Option<(RunOutput, TempDir)> {
 /// Starts `make` as [`make`] does, without waiting for it.
 fn make_live(flags: &str, rule: &str) -> Option<(Run, TempDir)> {
     let dir = temp_dir();
-    let rule = rule.replace("MINDER", &format!("'{MINDER}'")).replace("KID", KID);
+    let rule = rule.replace("MINDER", &format!("'{MINDER}'")).replace("CHILD", CHILD);
     std::fs::write(dir.path().join("Makefile"), format!("all:\n\t{rule}\n")).expect("write file");
     let mut command = Command::new("make");
     command.args(flags.split_whitespace()).args(["--no-print-directory", "-s", "-C", path(dir.path())]);
@@ -36,7 +36,7 @@ fn make_live(flags: &str, rule: &str) -> Option<(Run, TempDir)> {
     match there {
         Ok(mut child) => drop(child.wait()),
         Err(error) => {
-            crate::support::skip(format_args!("make does not run: {error}; cure: apt-get install make"));
+            crate::support::skip(format_args!("make does not run: {error}; hint: apt-get install make"));
             return None;
         }
     }
@@ -45,7 +45,7 @@ fn make_live(flags: &str, rule: &str) -> Option<(Run, TempDir)> {
 
 /// A job that sleeps, and prints when it began and when it ended. Both times lie within
 /// the time in which its slot is taken, however late others notice it.
-const TIMED: &str = "\"date +%s.%N; KID sleep-ms {}; date +%s.%N\"";
+const TIMED: &str = "\"date +%s.%N; CHILD sleep-ms {}; date +%s.%N\"";
 
 /// Returns how many of [`TIMED`] ran at the same time.
 fn peak(ended: &RunOutput) -> usize {
@@ -87,7 +87,7 @@ fn two_slots_lend_one_token() {
 #[test]
 fn failed_or_halted_run_returns_tokens() {
     for jobs in
-        ["KID exit {} ::: 1 2 3 4 5 6", "KID kill-self {} ::: 9 15 9 15", "/no/such/program ::: 1 2 3"]
+        ["CHILD exit {} ::: 1 2 3 4 5 6", "CHILD kill-self {} ::: 9 15 9 15", "/no/such/program ::: 1 2 3"]
     {
         let Some((ended, _dir)) = make("-j3", &format!("+MINDER run --no-record --quiet -j8 {jobs}")) else {
             return;
@@ -103,8 +103,8 @@ fn killed_run_returns_tokens() {
         // The other rule ends later, so that make counts its tokens when the guardians have done their
         // work.
         let own = "sh -c 'echo $$$$ >own; exec \"$$0\" run --no-record --quiet -j8 \"$$1\" sleep-ms {} ::: \
-                   600001 600002 600003 600004 600005 600006' MINDER KID";
-        let rule = format!("+{own}\nother:\n\t-KID await go over");
+                   600001 600002 600003 600004 600005 600006' MINDER CHILD";
+        let rule = format!("+{own}\nother:\n\t-CHILD await go over");
         let Some(there) = make_live("-k -j4 all other", &rule) else { return };
         let (mut live, dir) = there;
         let own = dir.path().join("own");
@@ -113,8 +113,8 @@ fn killed_run_returns_tokens() {
         // Three tokens are lent: one is the other rule's, and our first job needs none. If make is slow,
         // the run takes that token first, and has a fourth job.
         let jobs = || outer().and_then(super::runner).map(super::children).unwrap_or_default();
-        let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
-        live.wait_until_true("three jobs", || jobs().iter().filter(|pid| is_kid(pid)).count() >= 3);
+        let is_child = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
+        live.wait_until_true("three jobs", || jobs().iter().filter(|pid| is_child(pid)).count() >= 3);
         let outer = outer().expect("find run");
         let tree = super::tree(outer);
         let killed = [outer, super::children(outer)[0], super::runner(outer).expect("find runner")][victim];
@@ -143,7 +143,7 @@ fn unreachable_jobserver_is_reported_once() {
 
 #[test]
 fn no_jobserver_flag_ignores_tokens() {
-    let rule = "MINDER run --no-record --no-jobserver -j4 KID sleep-ms {} ::: 1 2 3";
+    let rule = "MINDER run --no-record --no-jobserver -j4 CHILD sleep-ms {} ::: 1 2 3";
     let Some((ended, _dir)) = make("-j3", rule) else { return };
     assert_eq!(ended.exit_code(0).err, "");
     let rule = format!("+MINDER run --no-record --no-jobserver -j6 {TIMED} ::: 301 302 303 304 305 306");
@@ -163,14 +163,14 @@ fn make_inside_a_job_joins_the_jobserver() {
     assert_eq!(ended.err, "");
     let most = ended.text().lines().filter_map(|line| line.trim().parse::<u32>().ok()).max();
     assert!(most.is_some_and(|most| (2..=3).contains(&most)), "{}", ended.text());
-    let rule = "+MINDER run --no-record KID echo-env {} ::: 1";
+    let rule = "+MINDER run --no-record CHILD echo-env {} ::: 1";
     let Some((ended, _dir)) = make("-k -j3", rule) else { return };
     assert!(ended.exit_code(0).text().contains("jobserver"));
 }
 
 #[test]
 fn closed_descriptors_are_removed_from_makeflags() {
-    let rule = "+MINDER run --no-record --close-fds KID echo-env {} ::: 1";
+    let rule = "+MINDER run --no-record --close-fds CHILD echo-env {} ::: 1";
     let Some((ended, _dir)) = make("-k -j3", rule) else { return };
     let text = ended.exit_code(0).text();
     assert!(!text.contains("--jobserver"), "{text}");

@@ -98,7 +98,7 @@ impl State {
 
     /// A run of three jobs in this state, killed after the first.
     fn killed(&self, id: &str) {
-        self.run(id, "-j1 KID exit :::", &["0", "0", "0"]).exit_code(0);
+        self.run(id, "-j1 CHILD exit :::", &["0", "0", "0"]).exit_code(0);
         self.cut(id, 3, 0);
     }
 }
@@ -111,9 +111,9 @@ fn table(text: &str) -> Vec<Vec<&str>> {
 #[test]
 fn runs_are_listed_newest_first() {
     let state = State::new();
-    state.run("aaaa0001", "KID exit :::", &["0", "3", "0"]).exit_code(1);
-    state.run("bbbb0002", "KID exit {} :::", &["0"]).exit_code(0);
-    state.run("cccc0003", "KID echo-args -- x :::", &["a b"]).exit_code(0);
+    state.run("aaaa0001", "CHILD exit :::", &["0", "3", "0"]).exit_code(1);
+    state.run("bbbb0002", "CHILD exit {} :::", &["0"]).exit_code(0);
+    state.run("cccc0003", "CHILD echo-args -- x :::", &["a b"]).exit_code(0);
     let listed = state.log("").exit_code(0).stderr("").text();
     let rows = table(&listed);
     assert_eq!(rows[0], ["run", "when", "command", "jobs", "failed", "elapsed"], "{listed}");
@@ -134,7 +134,7 @@ fn runs_are_listed_newest_first() {
 #[test]
 fn table_shows_twenty_runs_and_data_shows_all() {
     let state = State::new();
-    state.run("aaaa0000", "KID exit :::", &["0"]).exit_code(0);
+    state.run("aaaa0000", "CHILD exit :::", &["0"]).exit_code(0);
     for number in 1..25 {
         let copy = state.dir(&format!("aaaa{number:04}"));
         fs::create_dir(&copy).expect("create directory");
@@ -152,13 +152,13 @@ fn table_shows_twenty_runs_and_data_shows_all() {
 fn killed_run_is_listed_with_its_resume_command() {
     let state = State::new();
     state.killed("aaaa0001");
-    state.run("aabb0002", "KID exit :::", &["0"]).exit_code(0);
+    state.run("aabb0002", "CHILD exit :::", &["0"]).exit_code(0);
     let listed = state.log("").exit_code(0).stderr("").text();
     let note = "(killed, 2 not run: minder resume aaaa)";
     assert!(listed.lines().any(|line| line.starts_with("aaaa0001") && line.ends_with(note)), "{listed}");
     assert_eq!(listed.matches('(').count(), 1, "{listed}");
     // As many digits as it takes.
-    state.run("aaaa9999", "KID exit :::", &["0"]).exit_code(0);
+    state.run("aaaa9999", "CHILD exit :::", &["0"]).exit_code(0);
     let listed = state.log("").exit_code(0).stderr("").text();
     assert!(listed.contains("(killed, 2 not run: minder resume aaaa0)"), "{listed}");
     // And it does.
@@ -171,8 +171,8 @@ fn killed_run_is_listed_with_its_resume_command() {
 #[test]
 fn run_is_found_by_id_prefix() {
     let state = State::new();
-    state.run("abcd0001", "KID exit :::", &["0"]).exit_code(0);
-    state.run("abce0002", "KID exit :::", &["0", "0"]).exit_code(0);
+    state.run("abcd0001", "CHILD exit :::", &["0"]).exit_code(0);
+    state.run("abce0002", "CHILD exit :::", &["0", "0"]).exit_code(0);
     for (word, jobs) in [("abcd", 1), ("ABCD0", 1), ("abce0002", 2), ("last", 2)] {
         let text = state.log(word).exit_code(0).stderr("").text();
         assert_eq!(text.lines().count(), 1 + jobs, "{word}: {text}");
@@ -196,7 +196,7 @@ fn run_is_found_by_id_prefix() {
 #[test]
 fn damaged_journals_are_reported_and_read_as_far_as_possible() {
     let state = State::new();
-    state.run("aaaa0001", "-j1 KID exit :::", &["0", "0", "0", "0"]).exit_code(0);
+    state.run("aaaa0001", "-j1 CHILD exit :::", &["0", "0", "0", "0"]).exit_code(0);
     // Its end is gone, and half of a line before it.
     state.cut("aaaa0001", 2, 10);
     let torn = "minder: run aaaa0001 is damaged: attempt-1.jsonl: its last line is incomplete\n";
@@ -218,9 +218,9 @@ fn damaged_journals_are_reported_and_read_as_far_as_possible() {
         assert!(ended.err.contains(wanted), "{line}: {}", ended.err);
     }
     // The other runs are shown.
-    state.run("bbbb0002", "KID exit :::", &["0"]).exit_code(0);
+    state.run("bbbb0002", "CHILD exit :::", &["0"]).exit_code(0);
     fs::write(state.dir("bbbb0002").join("manifest.json"), "{").expect("write file");
-    state.run("cccc0003", "KID exit :::", &["0"]).exit_code(0);
+    state.run("cccc0003", "CHILD exit :::", &["0"]).exit_code(0);
     fs::remove_file(state.journal("cccc0003")).expect("remove file");
     fs::create_dir(state.journal("cccc0003")).expect("create directory");
     let ended = state.log("").exit_code(0);
@@ -271,7 +271,7 @@ fn last_ten_lines_of_a_failed_job_are_shown() {
     let tail: Vec<&str> = text.lines().skip(2).map(str::trim).collect();
     assert_eq!(tail, (4991..=5000).map(|line| line.to_string()).collect::<Vec<_>>(), "{text}");
     // No failure, no table.
-    state.run("bbbb0002", "KID exit :::", &["0"]).exit_code(0);
+    state.run("bbbb0002", "CHILD exit :::", &["0"]).exit_code(0);
     assert_eq!(
         state.log("--failed").exit_code(0).stderr("minder: run bbbb0002: no job has failed\n").text(),
         ""
@@ -363,14 +363,14 @@ fn unreadable_state_is_reported() {
         state.log(line).exit_code(255).error_line(&["cannot read `", runs, why]);
     }
     fs::remove_file(state.root().join("runs")).expect("remove file");
-    state.run("aaaa0001", "KID exit :::", &["0"]).exit_code(0);
+    state.run("aaaa0001", "CHILD exit :::", &["0"]).exit_code(0);
 }
 
 #[cfg(unix)] // Another user.
 #[test]
 fn state_of_another_user_is_reported() {
     let state = State::new();
-    state.run("aaaa0001", "KID exit :::", &["0"]).exit_code(0);
+    state.run("aaaa0001", "CHILD exit :::", &["0"]).exit_code(0);
     if !is_root() || !is_public(super::MINDER) {
         crate::support::skip(format_args!("needs the right to become another user"));
         return;
@@ -385,7 +385,7 @@ fn state_of_another_user_is_reported() {
 #[test]
 fn log_exits_quietly_when_its_reader_is_gone() {
     let state = State::new();
-    state.run("aaaa0001", "KID exit :::", &["0", "1"]).exit_code(1);
+    state.run("aaaa0001", "CHILD exit :::", &["0", "1"]).exit_code(1);
     let closed = |line: &str| {
         let (reader, writer) = pipe();
         drop(reader);
@@ -400,7 +400,7 @@ fn log_exits_quietly_when_its_reader_is_gone() {
 #[test]
 fn full_output_device_is_one_line_of_error() {
     let state = State::new();
-    state.run("aaaa0001", "KID exit :::", &["0", "1"]).exit_code(1);
+    state.run("aaaa0001", "CHILD exit :::", &["0", "1"]).exit_code(1);
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
     let mut command = state.command("log");
     Run::start(command.stdout(full)).wait().exit_code(255).error_line(&["cannot write", "no space left"]);

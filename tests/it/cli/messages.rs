@@ -1,6 +1,6 @@
 //! Every message of the command about an error, with its cause.
 //!
-//! The tables are the files beside this one. A case is what a terminal would show, in paragraphs:
+//! The tables are the files next to this one. A case is what a terminal would show, in paragraphs:
 //!
 //! ```text
 //! given file procs many
@@ -12,7 +12,7 @@
 //! Words are quoted as for a shell: `'…'`, or `$'…'` with `\n`, `\r`, `\t`, `\0`, `\\` and `\xff`.
 //! The lines are all of stderr; `***` in them stands for anything. `exit 255` is left out; with
 //! `exit *` the run is killed when it has printed the lines. `DIR` is the directory of the case, in
-//! which it runs, `ID` the run that was given, `KID` test_child, `TMPDIR` the platform's variable
+//! which it runs, `ID` the run that was given, `CHILD` test_child, `TMPDIR` the platform's variable
 //! for temporary files, and `X3000` a word of that many letters. What `given` knows is in
 //! [`Scene::give`].
 //!
@@ -49,7 +49,7 @@ use minder::{Command, ExitStatus};
 use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
 use super::{MINDER, Run, input, text};
-use crate::support::{KID, TEST_CHILD, path_with_test_child};
+use crate::support::{CHILD, TEST_CHILD, path_with_test_child};
 
 /// The tables.
 const TABLES: &[(&str, &str)] = &[
@@ -351,8 +351,8 @@ impl Scene {
             Err(error) => return error.into_bytes(),
         };
         // In a line of several words it is a separate argument, for any path.
-        let kid = if text == "KID" || cfg!(windows) { TEST_CHILD } else { KID };
-        let mut text = text.replace("DIR", &self.dir.to_string_lossy()).replace("KID", kid);
+        let child = if text == "CHILD" || cfg!(windows) { TEST_CHILD } else { CHILD };
+        let mut text = text.replace("DIR", &self.dir.to_string_lossy()).replace("CHILD", child);
         if let Some(id) = self.ids().first() {
             text = text.replace("ID", id);
         }
@@ -366,7 +366,7 @@ impl Scene {
     fn plain(&self, text: &str) -> String {
         let slashes = |text: &str| if cfg!(windows) { text.replace('\\', "/") } else { text.to_owned() };
         let mut text = slashes(text).replace(&slashes(&self.dir.to_string_lossy()), "DIR");
-        text = text.replace(KID, "KID").replace(&slashes(TEST_CHILD), "KID");
+        text = text.replace(CHILD, "CHILD").replace(&slashes(TEST_CHILD), "CHILD");
         for id in self.ids() {
             text = text.replace(&id, "ID");
         }
@@ -397,7 +397,7 @@ impl Scene {
 
     /// Runs the case; what is not as it stands there comes back as the paragraph that would be
     /// true.
-    fn play(&self, case: &Case) -> Result<(), String> {
+    fn check(&self, case: &Case) -> Result<(), String> {
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]);
         command.args(case.words.iter().map(|word| os(self.filled(word.clone()))));
@@ -440,8 +440,9 @@ fn says(line: &str, pattern: &str) -> bool {
     }
     let pattern = pattern.replace("TMPDIR", TEMP_DIR_VARIABLE).replace('\\', "/");
     let known = ERRORS.iter().filter(|(words, _)| pattern.contains(words));
-    let mut told = known.flat_map(|(words, numbers)| numbers.iter().map(|number| (*words, spoken(*number))));
-    matches(line, &pattern) || told.any(|(words, told)| matches(line, &pattern.replace(words, &told)))
+    let mut reasons =
+        known.flat_map(|(words, numbers)| numbers.iter().map(|number| (*words, spoken(*number))));
+    matches(line, &pattern) || reasons.any(|(words, reason)| matches(line, &pattern.replace(words, &reason)))
 }
 
 /// Returns the text of an OS error as part of a sentence.
@@ -465,7 +466,7 @@ fn matches(line: &str, pattern: &str) -> bool {
     rest.is_empty() || last == Some("")
 }
 
-fn play(table: &str) {
+fn run(table: &str) {
     let (_, text) = TABLES.iter().find(|(name, _)| *name == table).expect("read table");
     let cases = cases(text);
     let next = Mutex::new(cases.iter().enumerate());
@@ -473,7 +474,7 @@ fn play(table: &str) {
     let take = || next.lock().expect("lock list").next();
     let work = || {
         while let Some((at, case)) = take() {
-            if let Err(said) = Scene::new(case).play(case) {
+            if let Err(said) = Scene::new(case).check(case) {
                 wrong.lock().expect("lock list").push((at, said));
             }
         }
@@ -488,53 +489,53 @@ fn play(table: &str) {
 
 #[test]
 fn flag_messages_match() {
-    play("flags");
+    run("flags");
 }
 
 #[test]
 fn typo_messages_match() {
-    play("typos");
+    run("typos");
 }
 
 #[test]
 fn template_messages_match() {
-    play("template");
+    run("template");
 }
 
 #[test]
 fn parallel_messages_match() {
-    play("parallel");
+    run("parallel");
 }
 
 #[test]
 fn record_messages_match() {
-    play("record");
+    run("record");
 }
 
 #[test]
 fn run_messages_match() {
-    play("run");
+    run("run");
 }
 
 #[test]
 fn bench_children_messages_match() {
-    play("bench_children");
+    run("bench_children");
 }
 
 #[test]
 fn bench_turnaround_messages_match() {
-    play("bench_turnaround");
+    run("bench_turnaround");
 }
 
 #[test]
 fn clock_messages_match() {
-    play("clock");
+    run("clock");
 }
 
 #[cfg(windows)]
 #[test]
 fn windows_messages_match() {
-    play("windows");
+    run("windows");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn temporary<'a>(command: &'a mut minder::Command, dir: &str) -> &'a mut minder:
 fn large_outputs_are_grouped_and_complete() {
     let dir = temp_dir();
     let jobs: String = (0..8).map(|id| format!("{id},{},{},0\n", 5 * MIB + id, MIB / 2 + id)).collect();
-    let mut command = minder("run -j8 KID job");
+    let mut command = minder("run -j8 CHILD job");
     temporary(&mut command, path(dir.path())).stdin(input(jobs.as_bytes()));
     let ended = Run::start(&command).wait().exit_code(0);
     for stream in [&ended.out, &ended.errors] {
@@ -53,7 +53,7 @@ fn spill_files_are_private_and_removed() {
     let own = dir.path().join("tmp");
     fs::create_dir(&own).expect("create directory");
     let mut command = minder("run -j2 --no-record");
-    command.arg(format!("{KID} spew 6000000; {KID} await {{}} done", KID = crate::support::KID));
+    command.arg(format!("{0} spew 6000000; {0} await {{}} done", crate::support::CHILD));
     let mut live = Run::start(command.args([":::", path(&wait), path(&wait)]).env("TMPDIR", &own));
     let outer = live.pid();
     // Nothing is reported as yet: the output waits in private files.
@@ -81,7 +81,7 @@ fn spill_files_are_private_and_removed() {
 
 #[test]
 fn output_bytes_are_unchanged() {
-    let ended = run_with_input("run -j1 KID job", b"0,300,0,0\n1,0,700,0\n2,1,1,0").exit_code(0);
+    let ended = run_with_input("run -j1 CHILD job", b"0,300,0,0\n1,0,700,0\n2,1,1,0").exit_code(0);
     let stream = |parts: &[(usize, usize)]| -> Vec<u8> {
         parts
             .iter()
@@ -99,7 +99,7 @@ fn stdout_precedes_stderr_on_a_shared_pipe() {
     let (mut reader, writer) = pipe();
     // The job writes byte by byte. On a slow machine minder shows its output in several parts.
     let verb = if cfg!(windows) { "script 9 9 0 ::: 0" } else { "both 9 ::: 1" };
-    let mut command = minder(&format!("run -j1 KID {verb}"));
+    let mut command = minder(&format!("run -j1 CHILD {verb}"));
     let both = Stdio::from(writer);
     let live = Run::start(command.stdout(both.clone()).stderr(both.clone()));
     drop((command, both));
@@ -114,7 +114,7 @@ fn stdout_precedes_stderr_on_a_shared_pipe() {
 #[cfg(unix)]
 #[test]
 fn full_device_is_one_line_of_error() {
-    for line in ["run -j2 KID spew 10 ::: 1 2", "run -j2 KID spew 100000 ::: 1 2 3 4", "doctor"] {
+    for line in ["run -j2 CHILD spew 10 ::: 1 2", "run -j2 CHILD spew 100000 ::: 1 2 3 4", "doctor"] {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
         let ended = Run::start(minder(line).stdout(full)).wait().exit_code(255);
         ended.error_line(&["standard output: no space left on device"]);
@@ -124,7 +124,7 @@ fn full_device_is_one_line_of_error() {
 #[test]
 fn closed_reader_ends_the_run() {
     let (mut reader, writer) = pipe();
-    let mut command = minder("run -j2 KID spew 70000");
+    let mut command = minder("run -j2 CHILD spew 70000");
     // All of these jobs would take minutes. That many bytes at once: few of them take long under Wine.
     let line: &[u8] = if cfg!(windows) { b"4000\n" } else { b"1\n" };
     let mut live = Run::start(command.stdin(input(&line.repeat(200_000))).stdout(writer));
@@ -140,7 +140,7 @@ fn closed_reader_ends_the_run() {
 fn jobs_are_terminated_when_the_reader_is_gone() {
     let (mut reader, writer) = pipe();
     let mut command = minder("run -j3 --grace 60");
-    let line = "case {} in a) echo a; exit;; b) exec KID sleep-ms 600000;; esac; echo c";
+    let line = "case {} in a) echo a; exit;; b) exec CHILD sleep-ms 600000;; esac; echo c";
     with_script(&mut command, line).args([":::", "b", "a"]).args(["c"; 500]);
     let live = Run::start(command.stdout(writer));
     drop(command);
@@ -158,7 +158,7 @@ fn nonblocking_stdout_is_waited_for() {
     let (mut reader, writer) = pipe();
     rustix::io::ioctl_fionbio(&writer, true).expect("set nonblocking mode");
     let jobs: String = (0..20).map(|id| format!("{id},100000,0,0\n")).collect();
-    let mut command = minder("run -j4 KID job");
+    let mut command = minder("run -j4 CHILD job");
     let mut live = Run::start(command.stdin(input(jobs.as_bytes())).stdout(writer));
     drop(command);
     // Long enough that the pipe is full.
@@ -195,7 +195,7 @@ fn nonblocking_streams_are_waited_for_by_all_that_writes() {
         (super::text(&all), live.wait())
     };
     for (line, to_stdout) in
-        [("run --dry-run KID exit", true), ("run -j8 --no-record --status-level all KID exit", false)]
+        [("run --dry-run CHILD exit", true), ("run -j8 --no-record --status-level all CHILD exit", false)]
     {
         let (all, ended) = written(line, to_stdout, true);
         assert!(all.lines().count() >= 800 && all.ends_with('\n'), "{line}: {}", all.len());
@@ -206,13 +206,13 @@ fn nonblocking_streams_are_waited_for_by_all_that_writes() {
 
 #[test]
 fn missing_temporary_directory_is_one_line_of_error() {
-    let mut command = minder("run -j2 --no-record KID job");
+    let mut command = minder("run -j2 --no-record CHILD job");
     temporary(&mut command, NOWHERE).stdin(input(b"0,6000000,0,0\n1,6000000,0,0\n2,10,0,0\n"));
     let ended =
         Run::start(&command).wait().exit_code(255).stderr_contains(NOWHERE_TOLD).stderr_contains(TEMPORARY);
     jobs_in(&ended.out);
     // Small outputs need none.
-    let mut command = minder("run -j2 --no-record KID job");
+    let mut command = minder("run -j2 --no-record CHILD job");
     temporary(&mut command, NOWHERE).stdin(input(b"0,100000,0,0\n1,0,100000,0\n"));
     assert_eq!(jobs_in(&Run::start(&command).wait().exit_code(0).out).len(), 2);
 }
@@ -222,8 +222,8 @@ fn partial_output_of_jobs_killed_by_an_error_is_not_shown() {
     let dir = temp_dir();
     let mark = dir.path().join("mark");
     let mut command = minder("run -j2 --no-record");
-    let piece = format!("KID spew 1000; exec KID touch {} 600000", path(&mark));
-    let large = format!("KID await {} x; exec KID spew 9000000", path(&mark));
+    let piece = format!("CHILD spew 1000; exec CHILD touch {} 600000", path(&mark));
+    let large = format!("CHILD await {} x; exec CHILD spew 9000000", path(&mark));
     let line = format!("case {{}} in piece) {piece};; *) {large};; esac");
     with_script(&mut command, &line).args([":::", "piece", "large"]);
     let ended = Run::start(temporary(&mut command, NOWHERE)).wait().exit_code(255);
@@ -245,7 +245,7 @@ fn full_disk_is_one_line_of_error_and_tears_no_output() {
         crate::support::skip(format_args!("a full disk needs the right to mount one"));
         return;
     }
-    let mut command = minder("run -j3 --no-record KID job");
+    let mut command = minder("run -j3 --no-record CHILD job");
     command.env("TMPDIR", dir.path()).stdin(input(b"9,20,0,0\n0,9000000,0,0\n1,9000000,0,0\n2,10,0,0\n"));
     let ended = Run::start(&command).wait();
     let unmounted = std::process::Command::new("umount").arg(dir.path()).output();
@@ -265,19 +265,19 @@ fn closed_stdout_is_an_error_only_if_bytes_are_lost() {
     let closed =
         |stream: u32, line: &str| Run::start(&super::minder_as(&format!("close={stream}"), line)).wait();
     assert_eq!(
-        closed(2, "run -j2 KID both 5 ::: 1 2").exit_code(0).out.len(),
+        closed(2, "run -j2 CHILD both 5 ::: 1 2").exit_code(0).out.len(),
         10,
         "who closes stderr wants it so"
     );
     for flags in ["", "-k", "--lb", "--spool", "--buffer 64k"] {
-        let ended = closed(1, &format!("run -j2 {flags} KID both 5000 ::: 1 2")).exit_code(255);
+        let ended = closed(1, &format!("run -j2 {flags} CHILD both 5000 ::: 1 2")).exit_code(255);
         assert!(
             ended.err.contains("minder: cannot write to standard output: it is closed\n"),
             "{flags}: {ended:?}"
         );
     }
-    closed(1, "run -j2 KID exit ::: 0 0").exit_code(0).stderr("");
-    closed(1, "run -u KID exit ::: 0")
+    closed(1, "run -j2 CHILD exit ::: 0 0").exit_code(0).stderr("");
+    closed(1, "run -u CHILD exit ::: 0")
         .exit_code(255)
         .error_line(&["cannot hand standard output to the jobs"]);
     for line in ["--version", "--help", "run --help", "log", "doctor", "help"] {
@@ -285,14 +285,14 @@ fn closed_stdout_is_an_error_only_if_bytes_are_lost() {
     }
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
     // Bytes that found no place are an error, on either stream.
-    Run::start(minder("run -j1 KID both 5 ::: 1 2").stderr(full)).wait().exit_code(255);
+    Run::start(minder("run -j1 CHILD both 5 ::: 1 2").stderr(full)).wait().exit_code(255);
 }
 
 #[test]
 fn closed_stderr_reader_is_not_an_error() {
     let (reader, writer) = pipe();
     drop(reader);
-    let ended = Run::start(minder("run -j1 KID script 5 5 0 ::: 1 2").stderr(writer)).wait().exit_code(2);
+    let ended = Run::start(minder("run -j1 CHILD script 5 5 0 ::: 1 2").stderr(writer)).wait().exit_code(2);
     assert_eq!(ended.out.len(), 10, "the run continues without stderr");
 }
 
@@ -302,7 +302,7 @@ fn quick_job_is_shown_before_a_slow_one() {
     let dir = temp_dir();
     let wait = dir.path().join("wait");
     let mut command = minder("run -j2");
-    let line = format!("case {{}} in slow) KID await {} slow;; *) echo {{}};; esac", path(&wait));
+    let line = format!("case {{}} in slow) CHILD await {} slow;; *) echo {{}};; esac", path(&wait));
     with_script(&mut command, &line);
     let mut live = Run::start(command.args([":::", "slow", "quick"]));
     live.wait_until("output of the quick job", |record| record.outs[0] == b"quick\n");
@@ -312,7 +312,7 @@ fn quick_job_is_shown_before_a_slow_one() {
 
 #[test]
 fn leaked_output_is_closed_and_reported() {
-    let closed = run_to_end("run -j1 KID hold-stdout 3000 7 ::: 1").exit_code(0);
+    let closed = run_to_end("run -j1 CHILD hold-stdout 3000 7 ::: 1").exit_code(0);
     assert!(closed.wall >= Duration::from_millis(100) && closed.wall < SOON, "{:?}", closed.wall);
     assert_eq!(closed.out, patterned(7));
     let closed = closed
@@ -320,13 +320,13 @@ fn leaked_output_is_closed_and_reported() {
         .stderr_contains("hold-stdout 3000 7 1")
         .stderr_contains("`--leak wait`");
     assert_eq!(closed.err.matches("left its output open").count(), 1);
-    let quiet = run_to_end("run -j1 --quiet KID hold-stdout 3000 7 ::: 1").exit_code(0);
+    let quiet = run_to_end("run -j1 --quiet CHILD hold-stdout 3000 7 ::: 1").exit_code(0);
     assert!(
         quiet.err.starts_with("minder: left its output open: ") && quiet.err.lines().count() == 1,
         "{}",
         quiet.err
     );
-    let waited = run_to_end("run -j1 --quiet --leak wait KID hold-stdout 700 ::: 9").exit_code(0);
+    let waited = run_to_end("run -j1 --quiet --leak wait CHILD hold-stdout 700 ::: 9").exit_code(0);
     assert_eq!((waited.text().len(), waited.err.as_str()), (9, ""));
     assert!(waited.wall >= Duration::from_millis(700), "{:?}", waited.wall);
 }

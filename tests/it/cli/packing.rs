@@ -74,7 +74,7 @@ fn every_argument_reaches_a_job_as_with_xargs() {
     }
 }
 
-/// The longest word of Linux fits alone, and beside others.
+/// The longest word of Linux fits alone, and together with others.
 #[test]
 fn words_of_the_greatest_length_are_packed() {
     let long = "x".repeat(100_000);

@@ -14,7 +14,7 @@ use super::{MINDER, Run, RunOutput, SOON, from};
 #[cfg(unix)]
 use super::{file, input, path, temp_dir};
 #[cfg(target_os = "linux")]
-use crate::support::{KID, end, lives};
+use crate::support::{CHILD, end, lives};
 
 /// `minder` as GNU parallel or its `sem`, with no options but these.
 fn face(name: &str, words: &[&str]) -> Command {
@@ -231,7 +231,7 @@ fn sem_keeps_the_slot_until_the_command_has_exited() {
     for signal in [Signal::TERM, Signal::HUP, Signal::KILL] {
         let name = name(&format!("held {}", signal.as_raw()));
         let mark = dir.path().join(signal.as_raw().to_string());
-        let line = format!("exec {KID} touch {} 600000", path(&mark));
+        let line = format!("exec {CHILD} touch {} 600000", path(&mark));
         let mut holder = Run::start(&face("sem", &["--fg", "--id", &name, &line]));
         holder.wait_until_true("the command", || mark.exists());
         let command = super::children(holder.pid())[0];
@@ -244,7 +244,7 @@ fn sem_keeps_the_slot_until_the_command_has_exited() {
     }
     // A daemon that the command leaves does not hold it.
     let name = name("daemon");
-    let line = format!("{KID} sleep-ms 600000 >/dev/null 2>&1 & echo $!");
+    let line = format!("{CHILD} sleep-ms 600000 >/dev/null 2>&1 & echo $!");
     let daemon = sem(&["--fg", "--id", &name, &line]).exit_code(0).text();
     sem(&["--fg", "--id", &name, "--st", "-0.2", "true"]).exit_code(0);
     end(daemon.trim().parse().expect("parse pid"));
@@ -316,8 +316,8 @@ fn sem_slot_is_freed_when_its_holder_dies() {
     holder.wait().killed_by(Signal::KILL);
 }
 
-/// Values beside `--pipe` come from a silent named pipe. Neither the running jobs nor the end of
-/// the run wait for it.
+/// Values given with `--pipe` come from a silent named pipe. Neither the running jobs nor the end
+/// of the run wait for it.
 #[cfg(unix)] // A named pipe.
 #[test]
 fn missing_pipe_values_block_neither_jobs_nor_exit() {

@@ -12,7 +12,7 @@ use minder::{Command, Stdio};
 
 use super::{Run, RunOutput, file, input, minder, path, temp_dir, with_script};
 #[cfg(unix)]
-use crate::support::KID;
+use crate::support::CHILD;
 
 /// Its own state directory, and a directory to work in.
 pub(super) struct Place(tempfile::TempDir);
@@ -130,7 +130,7 @@ fn resume_checks_values_again() {
 #[test]
 fn run_is_resumed_by_id_prefix_only() {
     let place = Place::new();
-    place.ended("run KID echo-args ::: 1 2").exit_code(0);
+    place.ended("run CHILD echo-args ::: 1 2").exit_code(0);
     let id = place.id();
     place.ended(&format!("run --resume {}", &id[..4])).exit_code(0).stderr("");
     for wrong in [
@@ -153,7 +153,7 @@ fn run_is_resumed_by_id_prefix_only() {
 #[test]
 fn linked_run_directory_is_not_followed() {
     let place = Place::new();
-    place.ended("run KID echo-args ::: 1 2").exit_code(0);
+    place.ended("run CHILD echo-args ::: 1 2").exit_code(0);
     let id = place.id();
     let elsewhere = place.at("elsewhere");
     fs::rename(place.run(), &elsewhere).expect("rename");
@@ -170,7 +170,7 @@ fn linked_run_directory_is_not_followed() {
 fn links_inside_a_run_are_not_followed() {
     for name in ["manifest.json", "arguments", "attempt-1.jsonl", "lock"] {
         let place = Place::new();
-        place.ended("run KID append ../log ::: 1 2").exit_code(0);
+        place.ended("run CHILD append ../log ::: 1 2").exit_code(0);
         let own = place.run().join(name);
         let moved = place.at("moved");
         fs::rename(&own, &moved).expect("rename");
@@ -182,7 +182,7 @@ fn links_inside_a_run_are_not_followed() {
     }
     // An attempt that is a link to nowhere: the next one gets another number.
     let place = Place::new();
-    place.ended("run KID append ../log ::: 1 2").exit_code(0);
+    place.ended("run CHILD append ../log ::: 1 2").exit_code(0);
     symlink(place.at("planted"), place.run().join("attempt-2.jsonl")).expect("create symbolic link");
     let ended = place.ended(&format!("run --resume {}", place.id()));
     assert!(!place.at("planted").exists(), "a link was followed: {}", ended.err);
@@ -194,7 +194,7 @@ fn record_is_private_to_its_owner() {
     use std::os::unix::fs::PermissionsExt;
 
     let place = Place::new();
-    place.ended("run KID echo-args ::: 1 2").exit_code(0);
+    place.ended("run CHILD echo-args ::: 1 2").exit_code(0);
     for entry in below(&place.at("state")) {
         let about = fs::symlink_metadata(&entry).expect("read metadata");
         let wanted = if about.is_dir() { 0o700 } else { 0o600 };
@@ -217,7 +217,7 @@ fn non_utf8_arguments_are_recorded_exactly() {
     ];
     let place = Place::new();
     let mut command = place.command("run -k -j1");
-    command.arg(format!("[ -e {} ] || exit 1; exec {KID} raw {{}}", path(&place.at("go"))));
+    command.arg(format!("[ -e {} ] || exit 1; exec {CHILD} raw {{}}", path(&place.at("go"))));
     command.arg(":::").args(words.iter().map(|word| std::ffi::OsString::from_vec(word.clone())));
     Run::start(&command).wait().exit_code(5);
     fs::write(place.at("go"), "").expect("write file");
@@ -276,7 +276,7 @@ fn resume_rejects_a_changed_input_file() {
 #[test]
 fn resume_reports_a_missing_working_directory() {
     let place = Place::new();
-    place.ended("run KID exit ::: 1").exit_code(1);
+    place.ended("run CHILD exit ::: 1").exit_code(1);
     fs::remove_dir(place.at("here")).expect("remove directory");
     let mut command = place.command(&format!("run --retry-failed {}", place.id()));
     command.current_dir("/");
@@ -300,7 +300,7 @@ fn redacted_arguments_are_nowhere_in_the_record() {
     let secret = "hunter2-correct-horse";
     let mut command = place.command("run -k --redact-args --joblog ../joblog");
     command
-        .args(super::script(&format!("echo {{}} >&2; KID raw x; [ -e {} ]", path(&place.at("go")))))
+        .args(super::script(&format!("echo {{}} >&2; CHILD raw x; [ -e {} ]", path(&place.at("go")))))
         .args([":::", secret, "other"]);
     // Output may name it: once it was shown, nothing of that is kept either.
     Run::start(&command).wait().exit_code(2);
@@ -333,7 +333,7 @@ fn no_record_leaves_no_files() {
         fs::create_dir(place.at("tmp")).expect("create directory");
         // That many bytes at once, from 1 on, which takes long under Wine.
         let chunks = if cfg!(windows) { "4001 4002 4003 4004 4005 4006" } else { "1 2 3 4 5 6" };
-        let line = format!("run -j2 --no-record {flags} KID spew 300000 ::: {chunks}");
+        let line = format!("run -j2 --no-record {flags} CHILD spew 300000 ::: {chunks}");
         let mut command = place.command(&line);
         Run::start(command.env(minder_os::system_paths::TEMP_DIR_VARIABLE, place.at("tmp")))
             .wait()
@@ -349,8 +349,10 @@ fn killed_run_without_a_record_leaves_no_files() {
         let place = Place::new();
         fs::create_dir(place.at("tmp")).expect("create directory");
         let wait = place.at("wait");
-        let line =
-            format!("case {{}} in 1) KID await {} 1;; *) KID spew 300000; echo >>../log;; esac", path(&wait));
+        let line = format!(
+            "case {{}} in 1) CHILD await {} 1;; *) CHILD spew 300000; echo >>../log;; esac",
+            path(&wait)
+        );
         let mut command = place.command(&format!("run -j2 --no-record {flags}"));
         with_script(&mut command, &line).args([":::", "1", "2", "3", "4", "5", "6"]);
         command.env(minder_os::system_paths::TEMP_DIR_VARIABLE, place.at("tmp"));
@@ -372,7 +374,7 @@ fn record_files_belong_to_the_owner_of_the_state() {
     use std::os::unix::fs::MetadataExt;
 
     let place = Place::new();
-    place.ended("run KID echo-args ::: 1").exit_code(0);
+    place.ended("run CHILD echo-args ::: 1").exit_code(0);
     let own = fs::metadata(place.0.path()).expect("read metadata").uid();
     assert!(
         below(&place.at("state"))
@@ -386,7 +388,7 @@ fn job_is_recorded_before_it_is_shown() {
     let place = Place::new();
     // The last one keeps the others from being alone, and waits.
     let mut command = place.command("run -j2");
-    let line = format!("case {{}} in last) KID await {} x;; *) echo {{}};; esac", path(&place.at("wait")));
+    let line = format!("case {{}} in last) CHILD await {} x;; *) echo {{}};; esac", path(&place.at("wait")));
     with_script(&mut command, &line);
     command.args([":::", "last"]).args((1..=30).map(|job| job.to_string()));
     let mut live = Run::start(&command);
@@ -445,12 +447,12 @@ fn run_of_an_older_version_is_listed_and_resumed() {
 fn retry_without_failed_job_leaves_no_record() {
     let place = Place::new();
     let files = || place.runs().iter().map(|run| below(run).len()).collect::<Vec<_>>();
-    place.ended("run --joblog DIR/log --no-record KID exit 0 ::: a b").exit_code(0);
+    place.ended("run --joblog DIR/log --no-record CHILD exit 0 ::: a b").exit_code(0);
     // No run with a record wrote this joblog, so the retry would be a new run.
-    let ended = place.ended("run --joblog DIR/log --retry-failed KID exit 0 ::: a b").exit_code(0);
+    let ended = place.ended("run --joblog DIR/log --retry-failed CHILD exit 0 ::: a b").exit_code(0);
     ended.stderr_contains("no job has failed: nothing was run");
     assert_eq!(files(), [0; 0]);
-    place.ended("run KID exit 0 ::: a").exit_code(0);
+    place.ended("run CHILD exit 0 ::: a").exit_code(0);
     let before = files();
     place.ended("run --retry-failed last").exit_code(0).stderr_contains("nothing to retry");
     assert_eq!((before.len(), files()), (1, before));

@@ -19,7 +19,7 @@ use super::{Run, file, path, with_script};
 
 /// Returns the arguments of three jobs that print their numbers, behind these flags.
 fn three(flags: &str) -> String {
-    format!("run -j1 -k {flags} KID append ../log ::: 1 2 3")
+    format!("run -j1 -k {flags} CHILD append ../log ::: 1 2 3")
 }
 
 /// The run continues without a record, and reports it in one line; where the record was asked for,
@@ -78,7 +78,7 @@ fn complete_run_is_resumed_where_nothing_can_be_written() {
     for (is_full, flags) in [(false, ""), (true, ""), (true, "--joblog DIR/jobs")] {
         let place = Place::new();
         let Some(_disk) = full_disk::Disk::mount(&place.at("state"), 1 << 20) else { return };
-        place.ended(&format!("run {flags} KID exit ::: 0 0 0")).exit_code(0);
+        place.ended(&format!("run {flags} CHILD exit ::: 0 0 0")).exit_code(0);
         if is_full {
             fs::write(place.at("state/rest"), vec![0; 2 << 20]).expect_err("fill the disk");
         } else {
@@ -99,7 +99,7 @@ fn run_is_resumed_by_one_process_only() {
     let place = Place::new();
     let wait = place.at("wait");
     let mut command = place.command("run -j2");
-    let line = format!("echo {{}} >>../log; [ -e ../go ] || exit 1; exec KID await {} {{}}", path(&wait));
+    let line = format!("echo {{}} >>../log; [ -e ../go ] || exit 1; exec CHILD await {} {{}}", path(&wait));
     Run::start(with_script(&mut command, &line).args([":::", "1", "2"])).wait().exit_code(2);
     fs::write(place.at("go"), "").expect("write file");
     let id = place.id();
@@ -142,7 +142,7 @@ fn concurrent_resumes_run_each_job_once() {
 fn concurrent_runs_have_separate_records() {
     let place = Place::new();
     let mut lives: Vec<Run> = (0..6)
-        .map(|run| Run::start(&place.command(&format!("run -j2 KID echo-args {run} ::: 1 2 3 4"))))
+        .map(|run| Run::start(&place.command(&format!("run -j2 CHILD echo-args {run} ::: 1 2 3 4"))))
         .collect();
     for live in lives.drain(..) {
         let ended = live.wait().exit_code(0).stderr("");
@@ -175,7 +175,7 @@ fn rejected_resume_changes_nothing() {
     for flags in ["-j1", "-k", "--tmpdir DIR/tmp"] {
         let place = Place::new();
         fs::create_dir(place.at("tmp")).expect("create directory");
-        let mut command = place.command(&format!("run {flags} KID echo-args"));
+        let mut command = place.command(&format!("run {flags} CHILD echo-args"));
         Run::start(command.stdin(super::input(b"1\n2\n3\n"))).wait().exit_code(0);
         let id = place.id();
         let before = all_below(&place.run());
@@ -207,16 +207,19 @@ fn rejected_resume_changes_nothing() {
 #[test]
 fn runs_directory_writable_by_others_is_repaired_or_rejected() {
     let place = Place::new();
-    place.ended("run KID exit ::: 0").exit_code(0).stderr("");
+    place.ended("run CHILD exit ::: 0").exit_code(0).stderr("");
     let runs = place.at("state/runs");
     let mode = || fs::metadata(&runs).expect("read metadata").permissions().mode() & 0o7777;
     for open in [0o777, 0o1777, 0o770] {
         fs::set_permissions(&runs, fs::Permissions::from_mode(open)).expect("set permissions");
-        place.ended("run KID exit ::: 0").exit_code(0).error_line(&["other users could change", "0700 now"]);
+        place
+            .ended("run CHILD exit ::: 0")
+            .exit_code(0)
+            .error_line(&["other users could change", "0700 now"]);
         assert_eq!(mode(), 0o700);
     }
     fs::set_permissions(&runs, fs::Permissions::from_mode(0o755)).expect("set permissions");
-    place.ended("run KID exit ::: 0").exit_code(0).stderr("");
+    place.ended("run CHILD exit ::: 0").exit_code(0).stderr("");
     // A run of another user is that user's command.
     if is_root() {
         let run = &place.runs()[0];
@@ -226,7 +229,7 @@ fn runs_directory_writable_by_others_is_repaired_or_rejected() {
         assert!(!place.ended("log").exit_code(0).text().contains(&id));
         std::os::unix::fs::chown(&runs, Some(12_345), None).expect("change owner");
         place
-            .ended("run KID exit ::: 0")
+            .ended("run CHILD exit ::: 0")
             .exit_code(0)
             .error_line(&["no record is kept", "belongs to another user"]);
         place.ended("log").exit_code(255).error_line(&["belongs to another user"]);
@@ -236,8 +239,8 @@ fn runs_directory_writable_by_others_is_repaired_or_rejected() {
     }
     fs::rename(&runs, place.at("elsewhere")).expect("rename");
     symlink(place.at("elsewhere"), &runs).expect("create symbolic link");
-    place.ended("run KID exit ::: 0").exit_code(0).error_line(&["no record is kept", "it is a link"]);
-    place.ended("run --sync KID exit ::: 0").exit_code(255).error_line(&["it is a link"]);
+    place.ended("run CHILD exit ::: 0").exit_code(0).error_line(&["no record is kept", "it is a link"]);
+    place.ended("run --sync CHILD exit ::: 0").exit_code(255).error_line(&["it is a link"]);
     place.ended("log").exit_code(255).error_line(&["it is a link"]);
     place.ended("run --resume last").exit_code(255).error_line(&["it is a link"]);
 }
@@ -247,7 +250,7 @@ fn runs_directory_writable_by_others_is_repaired_or_rejected() {
 fn record_removed_during_a_run_is_reported() {
     let place = Place::new();
     let mut command = place.command("run -j1");
-    let line = format!("echo up; KID await {} x", path(&place.at("go")));
+    let line = format!("echo up; CHILD await {} x", path(&place.at("go")));
     let mut live = Run::start(with_script(&mut command, &line).args([":::", "1"]));
     live.wait_until("its word", |record| !record.outs[0].is_empty());
     fs::remove_dir_all(place.run()).expect("remove directory");

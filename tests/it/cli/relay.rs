@@ -114,7 +114,7 @@ fn bytes_are_exact_in_front_of_a_slow_reader() {
     let bytes = 8 * MIB;
     let expected = checksum((0..bytes).map(pattern));
     for flags in ["", "--pty", "--buffer 64k"] {
-        let (run, mut reader) = relay(&format!("{flags} KID spew {bytes} 4096"));
+        let (run, mut reader) = relay(&format!("{flags} CHILD spew {bytes} 4096"));
         let (out, _) = read_all(&mut reader, Duration::from_millis(3));
         assert_eq!((out.len(), checksum(out.into_iter())), (bytes, expected), "{flags}");
         run.wait().exit_code(0).stderr("");
@@ -138,7 +138,7 @@ fn reader_gets_few_pieces() {
         let until = patience();
         loop {
             let direct = count(from(TEST_CHILD, &spew));
-            let reads = count(minder(&format!("relay {flags} KID {spew}")));
+            let reads = count(minder(&format!("relay {flags} CHILD {spew}")));
             if reads * 10 <= direct {
                 break;
             }
@@ -175,7 +175,7 @@ fn short_output_comes_at_once() {
 fn status_is_that_of_the_command() {
     for flags in ["", "--pty"] {
         for code in [0, 1, 77, 255] {
-            let (run, mut reader) = relay(&format!("{flags} KID exit {code}"));
+            let (run, mut reader) = relay(&format!("{flags} CHILD exit {code}"));
             assert_eq!(read_all(&mut reader, Duration::ZERO).0, b"");
             run.wait().exit_code(code).stderr("");
         }
@@ -209,7 +209,7 @@ fn command_that_cannot_start_is_one_line() {
 
 #[test]
 fn flags_after_the_command_belong_to_it() {
-    for line in ["relay KID echo-args --pty -x", "relay -- KID echo-args --pty -x"] {
+    for line in ["relay CHILD echo-args --pty -x", "relay -- CHILD echo-args --pty -x"] {
         assert_eq!(Run::start(&minder(line)).wait().exit_code(0).text(), "\"--pty\"\n\"-x\"\n");
     }
     Run::start(&minder("relay --pyt true")).wait().exit_code(255).error_line(&["`--pyt`"]);
@@ -248,7 +248,7 @@ fn end_of_input_is_one_character_of_the_terminal() {
 #[test]
 fn writer_sees_a_closed_input() {
     for flags in ["", "--pty"] {
-        let mut command = minder(&format!("relay {flags} KID sleep-ms 0"));
+        let mut command = minder(&format!("relay {flags} CHILD sleep-ms 0"));
         let (reader, writer) = pipe();
         command.stdin(Stdio::from(reader));
         let run = Run::start(&command);
@@ -313,7 +313,7 @@ fn ignored_signals_stay_ignored() {
 #[test]
 fn kill_of_the_relay_leaves_no_process() {
     for flags in ["", "--pty"] {
-        let (mut run, mut reader) = relay(&format!("{flags} KID tree 3"));
+        let (mut run, mut reader) = relay(&format!("{flags} CHILD tree 3"));
         let mut tree = Vec::new();
         while tree.len() < 3 {
             tree.extend(super::pids(&String::from_utf8_lossy(&read(&mut reader))));
@@ -329,7 +329,7 @@ fn kill_of_the_relay_leaves_no_process() {
 #[test]
 fn stop_suspends_both_and_continue_resumes_both() {
     for flags in ["", "--pty"] {
-        let (run, mut reader) = relay(&format!("{flags} KID lines 1000000 5"));
+        let (run, mut reader) = relay(&format!("{flags} CHILD lines 1000000 5"));
         read_until(&mut reader, "line 3");
         let relay = run.pid();
         let child = child_of(relay);
@@ -356,7 +356,7 @@ fn stop_suspends_both_and_continue_resumes_both() {
 #[test]
 fn stop_works_in_a_group_without_a_shell() {
     // The relay leads a session, as a process of Emacs does: there the kernel ignores SIGTSTP.
-    let mut command = minder("relay KID lines 1000000 5");
+    let mut command = minder("relay CHILD lines 1000000 5");
     command.group(Group::Session);
     let (run, mut reader) = start(command);
     read_until(&mut reader, "line 3");
@@ -415,7 +415,7 @@ fn closed_output_is_seen_by_the_command() {
 #[test]
 fn process_in_the_background_is_not_waited_for() {
     for flags in ["", "--pty"] {
-        let mut command = minder(&format!("relay {flags} KID hold-stdout 600000 5000"));
+        let mut command = minder(&format!("relay {flags} CHILD hold-stdout 600000 5000"));
         // The process keeps the errors open, too.
         command.stderr(Stdio::null());
         let (run, mut reader) = start(command);
@@ -430,7 +430,7 @@ fn process_in_the_background_is_not_waited_for() {
 #[test]
 fn relay_exits_when_everything_was_read() {
     for (flags, bytes) in [("", 300_000), ("--pty", 300_000), ("", 12 * MIB)] {
-        let (mut run, mut reader) = relay(&format!("{flags} --buffer 16M KID spew {bytes}"));
+        let (mut run, mut reader) = relay(&format!("{flags} --buffer 16M CHILD spew {bytes}"));
         wait_for_command(run.pid(), &reader);
         run.read_for(A_WHILE);
         let mut left = bytes;
@@ -449,13 +449,13 @@ fn relay_exits_when_everything_was_read() {
 
 #[test]
 fn relay_does_not_linger_for_ever() {
-    let (run, mut reader) = relay("--linger 0.2 KID spew 5000");
+    let (run, mut reader) = relay("--linger 0.2 CHILD spew 5000");
     let ended = run.wait().exit_code(0);
     assert!(ended.wall >= Duration::from_millis(200), "{:?}", ended.wall);
     assert_eq!(read_all(&mut reader, Duration::ZERO).0.len(), 5000);
     // A request to exit and a reader that is gone end the wait, too.
     for signalled in [true, false] {
-        let (mut run, reader) = relay("--linger 600 KID spew 5000");
+        let (mut run, reader) = relay("--linger 600 CHILD spew 5000");
         wait_for_command(run.pid(), &reader);
         run.read_for(A_WHILE);
         assert!(run.record().done.is_none());
@@ -535,8 +535,8 @@ fn missing_guardian_is_reported() {
 }
 
 #[test]
-fn relay_is_one_process_beside_its_guardian() {
-    let (run, _reader) = relay("KID sleep-ms 600000");
+fn relay_is_one_process_and_its_guardian() {
+    let (run, _reader) = relay("CHILD sleep-ms 600000");
     let child = child_of(run.pid());
     assert_eq!(children(run.pid()).len(), 2, "the guardian and the command");
     signal(child, Signal::TERM);

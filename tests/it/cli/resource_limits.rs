@@ -5,23 +5,23 @@ use super::{Run, minder, run_with_input};
 #[cfg(unix)]
 use super::{file, input, is_public, is_root, minder_as, path, temp_dir};
 #[cfg(unix)]
-use crate::support::KID;
+use crate::support::CHILD;
 
 #[test]
 fn missing_column_is_reported_once() {
-    run_with_input("run -j4 KID echo-args {2}", &b"x\n".repeat(5000))
+    run_with_input("run -j4 CHILD echo-args {2}", &b"x\n".repeat(5000))
         .exit_code(255)
         .error_line(&["`{2}`", "second column"]);
 }
 
 #[test]
 fn backend_is_selected_by_the_environment() {
-    let mut command = minder("run -j3 KID echo-args ::: 1 2 3");
+    let mut command = minder("run -j3 CHILD echo-args ::: 1 2 3");
     let last = if cfg!(windows) { "iocp" } else { "poll" };
     let ended = Run::start(command.env("MINDER_BACKEND", last)).wait().exit_code(0).stderr("");
     assert_eq!(ended.sorted(), ["\"1\"", "\"2\"", "\"3\""]);
     Run::start(command.env("MINDER_BACKEND", "magic")).wait().exit_code(255).error_line(&["magic", last]);
-    let mut command = minder(&format!("run --backend {last} KID exit ::: 0"));
+    let mut command = minder(&format!("run --backend {last} CHILD exit ::: 0"));
     Run::start(command.env("MINDER_BACKEND", "magic")).wait().exit_code(0);
 }
 
@@ -30,7 +30,7 @@ fn backend_is_selected_by_the_environment() {
 fn limit_command_that_is_no_program_ends_the_run() {
     for compat in ["run", "parallel"] {
         let ended =
-            super::run_to_end(&format!("{compat} --limit 3 KID touch never 0 ::: 1 2")).exit_code(255);
+            super::run_to_end(&format!("{compat} --limit 3 CHILD touch never 0 ::: 1 2")).exit_code(255);
         ended.error_line(&["--limit: cannot run `3` (exit 127): expected a command"]);
     }
 }
@@ -68,7 +68,7 @@ fn memfree_obeys_the_limit_of_a_control_group() {
 fn few_descriptors_only_slow_the_run() {
     for backend in crate::support::backends() {
         let lines: String = (0..600).map(|job| format!("{job:03}\n")).collect();
-        let line = format!("run -j100 --backend {backend} KID echo-args");
+        let line = format!("run -j100 --backend {backend} CHILD echo-args");
         let ended = Run::start(minder_as("nofile=64", &line).stdin(input(lines.as_bytes())))
             .wait()
             .exit_code(0)
@@ -85,7 +85,7 @@ fn record_of_a_run_without_descriptors_is_complete_or_absent() {
     let mut kinds = std::collections::BTreeSet::new();
     for limit in 14..32 {
         let place = super::record::Place::new();
-        let line = "run --tmpdir DIR KID echo-args ::: a".replace("DIR", path(&place.at("here")));
+        let line = "run --tmpdir DIR CHILD echo-args ::: a".replace("DIR", path(&place.at("here")));
         let mut command = minder_as(&format!("nofile={limit}"), &line);
         let ended = Run::start(command.env("MINDER_STATE_DIR", place.at("state"))).wait();
         let listed = place.ended("log").exit_code(0).text();
@@ -112,7 +112,7 @@ fn too_few_descriptors_for_one_job_fail_at_once() {
     let mut kinds = 0;
     for limit in (5..40).step_by(3) {
         let ended =
-            Run::start(&minder_as(&format!("nofile={limit}"), "run -j4 KID echo-args ::: 1 2 3")).wait();
+            Run::start(&minder_as(&format!("nofile={limit}"), "run -j4 CHILD echo-args ::: 1 2 3")).wait();
         if ended.status.success() {
             assert_eq!(ended.sorted().len(), 3, "{limit}: {ended:?}");
             continue;
@@ -128,15 +128,15 @@ fn too_few_descriptors_for_one_job_fail_at_once() {
     assert!(kinds > 2, "even 5 descriptors were enough");
 }
 
-/// Whatever cannot be opened, the message names the program and the cure.
+/// Whatever cannot be opened, the message names the program and the hint.
 #[cfg(unix)] // The same.
 #[test]
 fn relay_without_descriptors_names_its_program() {
     let mut kinds = 0;
-    let program = KID.trim_matches('\'');
+    let program = CHILD.trim_matches('\'');
     for limit in 7..20 {
         for flag in ["", "--pty"] {
-            let line = format!("relay {flag} KID exit 0");
+            let line = format!("relay {flag} CHILD exit 0");
             let ended = Run::start(&minder_as(&format!("nofile={limit}"), &line)).wait();
             if ended.status.success() {
                 continue;
@@ -159,7 +159,7 @@ fn relay_without_descriptors_names_its_program() {
 #[test]
 fn xargs_without_descriptors_fails_as_xargs() {
     for limit in [8, 12, 16] {
-        let mut command = minder_as(&format!("nofile={limit}"), "xargs KID echo-args");
+        let mut command = minder_as(&format!("nofile={limit}"), "xargs CHILD echo-args");
         let ended = Run::start(command.stdin(input(b"a\n"))).wait().exit_code(1);
         assert!(ended.err.starts_with("xargs: ") && ended.err.contains("too many open files"), "{ended:?}");
     }
@@ -185,7 +185,7 @@ fn few_processes_only_slow_the_run() {
     // Two guardians, a runner and its threads, and a few jobs that run long enough to meet.
     let changes = format!("user={},nproc=14", user(0));
     let mut command = minder_as(&changes, "run --no-record -j50");
-    command.arg(format!("{KID} sleep-ms 20; {KID} append {} {{}}", path(&log)));
+    command.arg(format!("{CHILD} sleep-ms 20; {CHILD} append {} {{}}", path(&log)));
     let ended = Run::start(command.env("TMPDIR", dir.path()).stdin(input(lines.as_bytes()))).wait();
     let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
     ran.sort();
@@ -194,7 +194,7 @@ fn few_processes_only_slow_the_run() {
     assert!(ran.windows(2).all(|pair| pair[0] != pair[1]), "run twice: {ran:?}");
     let dir = super::temp_dir();
     let log = dir.path().join("log");
-    let mut command = minder_as(&changes, &format!("run --no-record -j50 KID append {}", path(&log)));
+    let mut command = minder_as(&changes, &format!("run --no-record -j50 CHILD append {}", path(&log)));
     let ended = Run::start(command.stdin(input(lines.as_bytes()))).wait().exit_code(0).stderr("");
     assert_eq!(ended.sorted().join("\n") + "\n", lines);
     let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
@@ -274,7 +274,7 @@ fn no_free_process_fails_at_once() {
     for most in 1..=6 {
         let ended = Run::start(&minder_as(
             &format!("user={},nproc={most}", user(1)),
-            "run --no-record -j4 KID echo-args ::: 1 2",
+            "run --no-record -j4 CHILD echo-args ::: 1 2",
         ))
         .wait();
         eprintln!("{most}: {}", ended.err.trim_end());
@@ -292,7 +292,7 @@ fn inherited_signal_dispositions_do_no_harm() {
     for changes in
         ["ignore=17", "block=17", "ignore=17,block=2,block=15,block=1,block=18", "ignore=13,block=13"]
     {
-        let ended = Run::start(&minder_as(changes, "run -j3 KID exit ::: 0 5 0 6 0")).wait().exit_code(2);
+        let ended = Run::start(&minder_as(changes, "run -j3 CHILD exit ::: 0 5 0 6 0")).wait().exit_code(2);
         assert!(ended.err.contains("exit 5") && ended.err.contains("exit 6"), "{changes}: {}", ended.err);
         let mut line = minder_as(changes, "run -j1");
         line.arg("grep SigBlk /proc/self/status; : {}").args([":::", "1"]);
@@ -307,7 +307,7 @@ fn inherited_signal_dispositions_do_no_harm() {
 #[test]
 fn file_size_limit_is_a_full_disk_for_us_and_a_signal_for_jobs() {
     let dir = temp_dir();
-    let kid = crate::support::TEST_CHILD;
+    let child = crate::support::TEST_CHILD;
     let run = |words: &str| {
         let mut command = super::from("/bin/sh", "-c");
         command.arg(format!("ulimit -f 1; exec \"$0\" run {words}")).arg(super::MINDER);
@@ -315,10 +315,10 @@ fn file_size_limit_is_a_full_disk_for_us_and_a_signal_for_jobs() {
     };
     // One block of 512 or 1024 bytes.
     let ended =
-        run(&format!("--no-record --joblog log -j1 \"{kid}\" exit ::: $(seq 0 9999 | sed 's/.*/0/')"))
+        run(&format!("--no-record --joblog log -j1 \"{child}\" exit ::: $(seq 0 9999 | sed 's/.*/0/')"))
             .exit_code(255);
     assert!(ended.err.contains("file too large"), "{ended:?}");
-    let ended = run(&format!("--no-record 'echo {{}}; \"{kid}\" spew 100000 >large' ::: 1")).exit_code(1);
+    let ended = run(&format!("--no-record 'echo {{}}; \"{child}\" spew 100000 >large' ::: 1")).exit_code(1);
     assert!(ended.text() == "1\n" && ended.err.contains("1 failed"), "{ended:?}");
 }
 

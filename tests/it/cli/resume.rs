@@ -26,7 +26,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use self::output_checks::{Look, Shown, check, work};
 use super::{PATIENCE, minder, path, pipe};
 
-/// Who is killed.
+/// The process, or the processes, that a test kills.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Victim {
     /// The process that runs the jobs.
@@ -57,7 +57,7 @@ fn kills() -> usize {
     std::env::var("MINDER_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(few)
 }
 
-/// Numbers that are as good as random, and can be had again.
+/// Pseudo-random numbers. The printed seed repeats them.
 pub(super) struct Random(u64);
 
 impl Random {
@@ -135,7 +135,7 @@ impl Trial {
                 assert!(self.log().is_empty(), "jobs ran without a record");
                 let _ = fs::remove_dir_all(self.file("state"));
                 let log = self.file("log");
-                let mut words = own(&format!("run {} KID work {} {}", self.flags, path(&log), self.seed));
+                let mut words = own(&format!("run {} CHILD work {} {}", self.flags, path(&log), self.seed));
                 words.push("{}".to_owned());
                 words.push(":::".to_owned());
                 words.extend((1..=self.jobs).map(|job| job.to_string()));

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{Run, file, input, jobs_in, minder, path, run_to_end, run_with_input, temp_dir};
-use crate::support::{KID, TEST_CHILD};
+use crate::support::{CHILD, TEST_CHILD};
 
 #[test]
 fn arguments_are_passed_without_a_shell() {
-    let direct = run_to_end("run -j1 KID echo-args $HOME *{}* {} ::: a$(x) b|c").exit_code(0).stderr("");
+    let direct = run_to_end("run -j1 CHILD echo-args $HOME *{}* {} ::: a$(x) b|c").exit_code(0).stderr("");
     assert_eq!(direct.text(), "\"$HOME\"\n\"*a$(x)*\"\n\"a$(x)\"\n\"$HOME\"\n\"*b|c*\"\n\"b|c\"\n");
 }
 
@@ -16,7 +16,7 @@ fn arguments_are_passed_without_a_shell() {
 #[test]
 fn single_argument_is_a_shell_line() {
     let mut line = minder("run -j1");
-    line.arg(format!("{KID} echo-args \"<{{}}>\" {{}} | cat; exit 3")).args([":::", "a  b", "$(x) 'y", ""]);
+    line.arg(format!("{CHILD} echo-args \"<{{}}>\" {{}} | cat; exit 3")).args([":::", "a  b", "$(x) 'y", ""]);
     let line = Run::start(&line).wait().exit_code(3);
     assert_eq!(line.text(), "\"<a  b>\"\n\"a  b\"\n\"<$(x) 'y>\"\n\"$(x) 'y\"\n\"<>\"\n\"\"\n");
 }
@@ -24,17 +24,18 @@ fn single_argument_is_a_shell_line() {
 /// A job whose value does not match fails, and the others run.
 #[test]
 fn only_skips_jobs_whose_values_do_not_match() {
-    let ended = run_to_end("run -j1 --only [0-9]+ KID echo-args {} ::: 1 a 12 1a 3").exit_code(2);
+    let ended = run_to_end("run -j1 --only [0-9]+ CHILD echo-args {} ::: 1 a 12 1a 3").exit_code(2);
     assert_eq!(ended.text(), "\"1\"\n\"12\"\n\"3\"\n");
-    let ended = super::run_to_end("run -j1 --no-dash-values KID echo-args {/} ::: 1 -x a/-y 2").exit_code(2);
+    let ended =
+        super::run_to_end("run -j1 --no-dash-values CHILD echo-args {/} ::: 1 -x a/-y 2").exit_code(2);
     assert_eq!(ended.text(), "\"1\"\n\"2\"\n");
-    super::run_to_end("run --only ( KID exit 0 ::: 1").exit_code(255);
+    super::run_to_end("run --only ( CHILD exit 0 ::: 1").exit_code(255);
 }
 
 #[test]
 fn value_without_placeholder_is_appended() {
     assert_eq!(
-        run_to_end("run -j1 KID echo-args x ::: a b").exit_code(0).text(),
+        run_to_end("run -j1 CHILD echo-args x ::: a b").exit_code(0).text(),
         "\"x\"\n\"a\"\n\"x\"\n\"b\"\n"
     );
 }
@@ -42,12 +43,13 @@ fn value_without_placeholder_is_appended() {
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[test]
 fn timer_slack_is_that_of_the_flag_or_of_the_user() {
-    let ended = run_to_end("run -j1 --timer-slack 1.5ms KID timer-slack leaf ::: a").exit_code(0).stderr("");
+    let ended =
+        run_to_end("run -j1 --timer-slack 1.5ms CHILD timer-slack leaf ::: a").exit_code(0).stderr("");
     assert_eq!(ended.text(), "1500000\n");
     let own = rustix::thread::current_timer_slack().expect("read timer slack");
     for flags in ["", "--retries 2 --timeout 60", "--pty", "--delay 0.001 --nice 1"] {
         let ended =
-            run_to_end(&format!("run -j2 {flags} KID timer-slack leaf ::: a b")).exit_code(0).stderr("");
+            run_to_end(&format!("run -j2 {flags} CHILD timer-slack leaf ::: a b")).exit_code(0).stderr("");
         assert_eq!(ended.text().replace('\r', ""), format!("{own}\n{own}\n"), "{flags}");
     }
 }
@@ -56,7 +58,7 @@ fn timer_slack_is_that_of_the_flag_or_of_the_user() {
 #[test]
 fn timer_slack_is_refused_where_timers_have_none() {
     let said = "--timer-slack: the timers of this system have no slack that could be set: leave the flag out";
-    run_to_end("run --timer-slack 1ms KID exit 0 ::: a").exit_code(255).stderr_contains(said);
+    run_to_end("run --timer-slack 1ms CHILD exit 0 ::: a").exit_code(255).stderr_contains(said);
 }
 
 // POSIX shells' lines.
@@ -64,22 +66,25 @@ fn timer_slack_is_refused_where_timers_have_none() {
 #[test]
 fn value_without_placeholder_is_appended_to_a_shell_line() {
     let mut line = minder("run -j1");
-    line.arg(format!("exec {KID} echo-args x;")).args([":::", "a b"]);
+    line.arg(format!("exec {CHILD} echo-args x;")).args([":::", "a b"]);
     // After a semicolon a value would be a command.
     let ended = Run::start(&line).wait();
     assert!(!ended.text().contains("\"a b\"\n\"a b\""), "{ended:?}");
     let mut line = minder("run -j1");
-    line.arg(format!("{KID} echo-args 'x y'")).args([":::", "a b"]);
+    line.arg(format!("{CHILD} echo-args 'x y'")).args([":::", "a b"]);
     assert_eq!(Run::start(&line).wait().exit_code(0).text(), "\"x y\"\n\"a b\"\n");
 }
 
 #[test]
 fn flags_after_the_command_belong_to_it() {
     let ended =
-        run_to_end("run -j1 KID echo-args -q --bar -j5 --no-such -- ::: --help --").exit_code(0).stderr("");
+        run_to_end("run -j1 CHILD echo-args -q --bar -j5 --no-such -- ::: --help --").exit_code(0).stderr("");
     let start = "\"-q\"\n\"--bar\"\n\"-j5\"\n\"--no-such\"\n\"--\"\n";
     assert_eq!(ended.text(), format!("{start}\"--help\"\n{start}\"--\"\n"));
-    assert_eq!(super::run_to_end("run -j1 -- KID echo-args -- ::: a").exit_code(0).text(), "\"--\"\n\"a\"\n");
+    assert_eq!(
+        super::run_to_end("run -j1 -- CHILD echo-args -- ::: a").exit_code(0).text(),
+        "\"--\"\n\"a\"\n"
+    );
 }
 
 // A POSIX shell's line.
@@ -101,13 +106,13 @@ fn shell_flag_selects_the_shell() {
 fn largest_numbers_are_accepted() {
     let most = u64::MAX;
     let ended =
-        run_to_end(&format!("run -j{most} --grace {most} KID echo-args ::: a b")).exit_code(0).stderr("");
+        run_to_end(&format!("run -j{most} --grace {most} CHILD echo-args ::: a b")).exit_code(0).stderr("");
     assert_eq!(ended.sorted(), ["\"a\"", "\"b\""]);
 }
 
 #[test]
 fn jobs_and_slots_are_numbered() {
-    let many = run_to_end("run -j3 KID echo-args {#}/{%} ::: a b c d e f g h").exit_code(0);
+    let many = run_to_end("run -j3 CHILD echo-args {#}/{%} ::: a b c d e f g h").exit_code(0);
     let pairs: Vec<(u32, u32)> = many
         .sorted()
         .iter()
@@ -122,7 +127,7 @@ fn jobs_and_slots_are_numbered() {
 fn job_limit_is_reached_and_never_exceeded() {
     for (degree, jobs) in [(1, 4), (3, 24), (8, 40)] {
         let dir = temp_dir();
-        let line = format!("run -j{degree} KID meet {} {degree}", path(dir.path()));
+        let line = format!("run -j{degree} CHILD meet {} {degree}", path(dir.path()));
         let input: String = (0..jobs).map(|job| format!("{job}\n")).collect();
         let seen: Vec<u32> = run_with_input(&line, input.as_bytes())
             .exit_code(0)
@@ -139,15 +144,15 @@ fn job_limit_is_reached_and_never_exceeded() {
 fn zero_jobs_means_as_many_as_descriptors_allow() {
     let dir = temp_dir();
     let numbers: Vec<String> = (0..60).map(|job| job.to_string()).collect();
-    let mut command = minder(&format!("run -j0 KID meet {} 60 :::", path(dir.path())));
+    let mut command = minder(&format!("run -j0 CHILD meet {} 60 :::", path(dir.path())));
     assert_eq!(Run::start(command.args(numbers)).wait().exit_code(0).text().lines().count(), 60);
 }
 
 #[test]
 fn exit_status_counts_failures_up_to_101() {
-    run_to_end("run KID exit ::: 0 0 0").exit_code(0).stderr("");
-    run_to_end("run KID exit ::: 0 7 255").exit_code(2).stderr_contains("3 jobs · 2 failed");
-    let many = |count: usize| run_with_input("run -j4 KID exit 1", "\n".repeat(count).as_bytes());
+    run_to_end("run CHILD exit ::: 0 0 0").exit_code(0).stderr("");
+    run_to_end("run CHILD exit ::: 0 7 255").exit_code(2).stderr_contains("3 jobs · 2 failed");
+    let many = |count: usize| run_with_input("run -j4 CHILD exit 1", "\n".repeat(count).as_bytes());
     many(100).exit_code(100).stderr_contains("100 jobs · 100 failed");
     many(101).exit_code(101).stderr_contains("and 91 more");
 }
@@ -157,7 +162,7 @@ fn exit_status_counts_failures_up_to_101() {
 #[test]
 fn job_killed_by_a_signal_has_failed() {
     // A job that a signal ended has failed, too, and the signal is named.
-    run_to_end("run KID kill-self ::: 9 15")
+    run_to_end("run CHILD kill-self ::: 9 15")
         .exit_code(2)
         .stderr_contains("killed by KILL")
         .stderr_contains("killed by TERM");
@@ -165,13 +170,13 @@ fn job_killed_by_a_signal_has_failed() {
 
 #[test]
 fn failed_jobs_are_reported_with_their_status() {
-    let ended = run_to_end("run -j1 KID exit ::: 0 4").exit_code(1);
+    let ended = run_to_end("run -j1 CHILD exit ::: 0 4").exit_code(1);
     let lines: Vec<&str> = ended.err.lines().collect();
     assert!(lines[0].starts_with("minder: 2 jobs · 1 failed · ") && lines[0].contains(" CPU"), "{lines:?}");
-    let named = [TEST_CHILD, KID].map(|kid| format!("minder:   failed: {kid} exit 4  (exit 4, "));
+    let named = [TEST_CHILD, CHILD].map(|child| format!("minder:   failed: {child} exit 4  (exit 4, "));
     assert!(named.iter().any(|begin| lines[1].starts_with(begin)), "{lines:?}");
     assert_eq!(lines.len(), 2, "all failures are named: {lines:?}");
-    let mut many = minder("run -j1 KID exit :::");
+    let mut many = minder("run -j1 CHILD exit :::");
     let ended = Run::start(many.args(["1"; 11])).wait().exit_code(11);
     let last: Vec<&str> = ended.err.lines().rev().take(2).collect();
     assert!(
@@ -183,7 +188,7 @@ fn failed_jobs_are_reported_with_their_status() {
 
 #[test]
 fn quiet_hides_failed_jobs_but_not_errors() {
-    run_to_end("run --quiet KID exit ::: 0 4").exit_code(1).stderr("");
+    run_to_end("run --quiet CHILD exit ::: 0 4").exit_code(1).stderr("");
     run_to_end("run --quiet no-such-program-anywhere ::: 1")
         .exit_code(255)
         .error_line(&["no-such-program-anywhere"]);
@@ -241,14 +246,14 @@ fn unrunnable_program_is_reported_with_the_reason() {
 
 #[test]
 fn environment_is_passed_on() {
-    let mut command = minder("run -j1 KID echo-env");
+    let mut command = minder("run -j1 CHILD echo-env");
     let ended = Run::start(command.env("MINDER_TEST_WORD", "a b").args([":::", "1"])).wait().exit_code(0);
     assert!(ended.text().contains("\"MINDER_TEST_WORD\"=\"a b\"\n"), "{}", ended.text());
 }
 
 #[test]
 fn jobs_have_an_empty_stdin() {
-    let ended = run_with_input("run -j1 KID count ::: 1 2", b"not for jobs").exit_code(0);
+    let ended = run_with_input("run -j1 CHILD count ::: 1 2", b"not for jobs").exit_code(0);
     assert_eq!(ended.text(), "0\n0\n");
 }
 
@@ -256,7 +261,7 @@ fn jobs_have_an_empty_stdin() {
 #[cfg(unix)]
 #[test]
 fn jobs_have_their_own_process_group() {
-    let ids = super::pids(&super::run_to_end("run -j1 KID ids ::: 1").exit_code(0).text());
+    let ids = super::pids(&super::run_to_end("run -j1 CHILD ids ::: 1").exit_code(0).text());
     assert_eq!(ids[0], ids[1], "process and group");
 }
 
@@ -264,7 +269,7 @@ fn jobs_have_their_own_process_group() {
 #[cfg(target_os = "linux")]
 #[test]
 fn jobs_inherit_no_descriptor_and_no_signal_state() {
-    let ended = run_to_end("run -j4 KID fds ::: 1 2 3 4").exit_code(0);
+    let ended = run_to_end("run -j4 CHILD fds ::: 1 2 3 4").exit_code(0);
     for line in ended.text().lines() {
         let ours = ["0 /dev/null", "1 pipe:", "2 pipe:"].iter().any(|start| line.starts_with(start));
         assert!(ours, "{}", ended.text());
@@ -283,7 +288,7 @@ fn thousands_of_short_jobs_run_once_each() {
     let dir = temp_dir();
     let log = dir.path().join("log");
     let lines: String = (0..JOBS).map(|job| format!("{job:05}\n")).collect();
-    let ended = run_with_input(&format!("run -j16 KID append {}", path(&log)), lines.as_bytes())
+    let ended = run_with_input(&format!("run -j16 CHILD append {}", path(&log)), lines.as_bytes())
         .exit_code(0)
         .stderr("");
     assert_eq!(ended.sorted().join("\n") + "\n", lines, "what was shown");
@@ -315,7 +320,7 @@ fn random_jobs_match_a_model() {
         specs.iter().map(|(id, out, err, code)| format!("{id},{out},{err},{code}\n")).collect();
     let failed = specs.iter().filter(|spec| spec.3 != 0).count();
     for backend in crate::support::backends() {
-        let mut command = minder(&format!("run --quiet -j7 --backend {backend} KID job"));
+        let mut command = minder(&format!("run --quiet -j7 --backend {backend} CHILD job"));
         let ended = Run::start(command.stdin(input(text.as_bytes()))).wait();
         assert_eq!(ended.status, minder::ExitStatus::Exited(failed as i32), "{backend}");
         for stream in [&ended.out, &ended.errors] {
@@ -333,7 +338,7 @@ fn nested_run_reads_a_pipe() {
     let lines = "1\n2\n3\n";
     let mut command = minder("run -j3");
     command
-        .arg(format!("printf 'a\\nb\\n' | '{}' run -j1 {KID} echo-args {{}}", super::MINDER))
+        .arg(format!("printf 'a\\nb\\n' | '{}' run -j1 {CHILD} echo-args {{}}", super::MINDER))
         .stdin(input(lines.as_bytes()));
     let ended = Run::start(&command).wait().exit_code(0);
     for own in ["1", "2", "3"] {
@@ -346,7 +351,7 @@ fn nested_run_reads_a_file() {
     let dir = temp_dir();
     let list = dir.path().join("list");
     std::fs::write(&list, "a\nb\n").expect("write file");
-    let inner = format!("MINDER run -j1 -a {} KID echo-args {{}}", path(&list));
+    let inner = format!("MINDER run -j1 -a {} CHILD echo-args {{}}", path(&list));
     let ended = run_to_end(&format!("run -j3 {inner} ::: 1 2 3")).exit_code(0);
     for own in ["1", "2", "3"] {
         assert!(ended.text().contains(&format!("\"{own}\"\n\"a\"\n\"{own}\"\n\"b\"\n")), "{}", ended.text());
@@ -355,7 +360,7 @@ fn nested_run_reads_a_file() {
 
 #[test]
 fn tag_escapes_control_characters() {
-    let mut command = minder("run -k --tag KID echo-args :::");
+    let mut command = minder("run -k --tag CHILD echo-args :::");
     let ended = Run::start(command.args(["a\nb", "c\td", "e\x1b[31mf", "plain"])).wait().exit_code(0);
     let text = ended.text();
     let tags: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once('\t')?.0)).collect();
@@ -372,7 +377,7 @@ fn unusable_directory_fails_only_its_job() {
     assert_eq!(ended.text(), "\"a\"\n\"b\"\n", "{ended:?}");
     assert!(ended.err.contains("4 jobs · 2 failed"), "{ended:?}");
     // An error of all jobs is reported once.
-    let mut command = minder("run -j2 --wd file KID echo-args ::: a b");
+    let mut command = minder("run -j2 --wd file CHILD echo-args ::: a b");
     let ended = Run::start(command.current_dir(dir.path())).wait().exit_code(255);
     ended.error_line(&["cannot make `file`"]);
 }
@@ -385,10 +390,10 @@ fn program_is_looked_up_in_each_directory() {
         std::fs::create_dir(dir.path().join(name)).expect("create directory");
     }
     for name in ["a", "c"] {
-        std::os::unix::fs::symlink(TEST_CHILD, dir.path().join(name).join("kid"))
+        std::os::unix::fs::symlink(TEST_CHILD, dir.path().join(name).join("child"))
             .expect("create symbolic link");
     }
-    let mut command = minder("run -j1 -k --wd {} ./kid echo-args ::: a b c");
+    let mut command = minder("run -j1 -k --wd {} ./child echo-args ::: a b c");
     let ended = Run::start(command.current_dir(dir.path())).wait().exit_code(1);
     assert_eq!(ended.text(), "\"a\"\n\"c\"\n", "{ended:?}");
 }
@@ -404,12 +409,12 @@ fn template_file_is_never_overwritten() {
     };
     write("tpl", "<{}>");
     for (name, code) in [("tpl", 255), ("./tpl", 255), ("{}", 1)] {
-        let ended = run(&format!("--template tpl={name} KID exit 0 ::: tpl")).exit_code(code);
+        let ended = run(&format!("--template tpl={name} CHILD exit 0 ::: tpl")).exit_code(code);
         assert!(ended.err.contains("it is the template"), "{ended:?}");
         assert_eq!(read("tpl").as_deref(), Some("<{}>"), "{name}");
     }
     write("mine", "of the user");
-    run("--cleanup --template tpl={} KID exit 0 ::: mine new").exit_code(0);
+    run("--cleanup --template tpl={} CHILD exit 0 ::: mine new").exit_code(0);
     assert_eq!((read("mine").as_deref(), read("new")), (Some("<mine>"), None));
 }
 
@@ -418,7 +423,7 @@ fn unlimited_retries_pause_between_attempts() {
     let dir = temp_dir();
     let tries = dir.path().join("tries");
     let mut command = minder("run --retries 0");
-    let line = format!("KID append {} x; exit 1; : {{}}", super::path(&tries));
+    let line = format!("CHILD append {} x; exit 1; : {{}}", super::path(&tries));
     let mut live = Run::start(super::with_script(&mut command, &line).args([":::", "a"]));
     live.wait_until_true("the first attempt", || tries.exists());
     // The first delay is a second, with a jitter of ±50 %.
@@ -429,7 +434,7 @@ fn unlimited_retries_pause_between_attempts() {
 
 #[test]
 fn jobs_know_their_number_and_slot() {
-    let out = run_to_end("run -j1 -k -n0 KID echo-env ::: a b").exit_code(0).text();
+    let out = run_to_end("run -j1 -k -n0 CHILD echo-env ::: a b").exit_code(0).text();
     let own: Vec<&str> =
         out.lines().filter(|line| line.contains("MINDER_JOB") || line.contains("MINDER_SLOT")).collect();
     let expected =
@@ -442,19 +447,19 @@ fn exit_status_of_xargs_tells_kinds_of_failures_apart() {
     let status = |words: &str, code: i32| {
         run_to_end(&format!("run -j1 --quiet --exit-status xargs {words}")).exit_code(code);
     };
-    status("KID exit ::: 0 0", 0);
-    status("KID exit ::: 0 3 7", 123);
-    status("KID exit ::: 3 255 0", 124);
+    status("CHILD exit ::: 0 0", 0);
+    status("CHILD exit ::: 0 3 7", 123);
+    status("CHILD exit ::: 3 255 0", 124);
     status("no-such-command ::: 1", 127);
-    run_with_input("run --words --exit-status xargs KID exit", b"'0").exit_code(1);
+    run_with_input("run --words --exit-status xargs CHILD exit", b"'0").exit_code(1);
     #[cfg(unix)]
-    status("KID kill-self ::: 9", 125);
-    run_to_end("run -j1 --quiet KID exit ::: 3 7").exit_code(2);
+    status("CHILD kill-self ::: 9", 125);
+    run_to_end("run -j1 --quiet CHILD exit ::: 3 7").exit_code(2);
 }
 
 #[test]
 fn env_substitutes_placeholders() {
-    let out = run_to_end("run -j1 -k --env STAGE=<{}>{#} KID echo-env ::: a b").exit_code(0).text();
+    let out = run_to_end("run -j1 -k --env STAGE=<{}>{#} CHILD echo-env ::: a b").exit_code(0).text();
     let stages: Vec<&str> = out.lines().filter(|line| line.contains("STAGE")).collect();
     assert_eq!(stages, ["\"STAGE\"=\"<a>1\"", "\"STAGE\"=\"<b>2\""]);
 }

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::resume::Random;
 use super::{MINDER, Run, children, file, has_exited, minder, path, runner, temp_dir, tree};
-use crate::support::{KID, TEST_CHILD};
+use crate::support::{CHILD, TEST_CHILD};
 
 /// A run of five jobs, three at once. Each lasts until it is killed, or notes its end where `go` is
 /// there.
@@ -42,7 +42,7 @@ impl ShutdownRun {
         let [ends, go] = ["ends", "go"].map(|name| path(&dir.path().join(name)).to_owned());
         let mut command = minder(&format!("run -j3 {flags}"));
         command.env("MINDER_STATE_DIR", dir.path().join("state"));
-        command.arg(format!("test -e {go} || exec {KID} sleep-ms 600000; echo {{}} >>{ends}"));
+        command.arg(format!("test -e {go} || exec {CHILD} sleep-ms 600000; echo {{}} >>{ends}"));
         command.args([":::", "1", "2", "3", "4", "5"]);
         // A worker that sweeps outlives the process that was started, and would hold its outputs.
         command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -50,8 +50,9 @@ impl ShutdownRun {
         let outer = live.pid();
         live.wait_until_true("three jobs", || {
             let runner = runner(outer).map(children).unwrap_or_default();
-            let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
-            runner.iter().filter(|pid| is_kid(pid)).count() == 3
+            let is_child =
+                |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
+            runner.iter().filter(|pid| is_child(pid)).count() == 3
         });
         let runner = runner(outer).expect("find runner");
         let inner = children(outer)[0];
@@ -135,7 +136,7 @@ fn jobs_whose_command_was_killed_before_the_run_are_cut_off_with_it() {
         let is_nested = trial % 2 == 1;
         let dir = temp_dir();
         let [done, go] = ["done", "go"].map(|name| path(&dir.path().join(name)).to_owned());
-        let line = format!("test -e {go} || {KID} sleep-ms 600000; echo {{}} >>{done}");
+        let line = format!("test -e {go} || {CHILD} sleep-ms 600000; echo {{}} >>{done}");
         let command = |flags: &str| {
             let mut command = minder(flags);
             command.env("MINDER_STATE_DIR", dir.path().join("state")).env(variable, "1").env("LINE", &line);
@@ -158,8 +159,8 @@ fn jobs_whose_command_was_killed_before_the_run_are_cut_off_with_it() {
         }
         let mut live = Run::start(&start);
         let outer = live.pid();
-        let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
-        live.wait_until_true("four jobs", || tree(outer).iter().filter(|pid| is_kid(pid)).count() == 4);
+        let is_child = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
+        live.wait_until_true("four jobs", || tree(outer).iter().filter(|pid| is_child(pid)).count() == 4);
         let runner = runner(outer).expect("find runner");
         let mut all = tree(outer);
         for at in (1..all.len()).rev() {
@@ -229,7 +230,7 @@ fn halt_does_not_wait_for_a_held_event() {
     let dir = temp_dir();
     let joblog = dir.path().join("joblog");
     let mut command = minder(&format!("run -j2 --no-record --halt now,fail=1 --joblog {}", path(&joblog)));
-    command.arg(format!("case {{}} in 1) kill -9 $$;; *) exec {KID} sleep-ms 600000;; esac"));
+    command.arg(format!("case {{}} in 1) kill -9 $$;; *) exec {CHILD} sleep-ms 600000;; esac"));
     command.args([":::", "1", "2", "3"]);
     let ended = Run::start(&command).wait();
     assert!(matches!(ended.status, ExitStatus::Exited(137)), "{ended:?}");
@@ -263,7 +264,7 @@ fn retry_does_not_wait_for_a_held_event() {
 #[test]
 fn job_after_a_killed_one_is_streamed() {
     let mut command = minder("run -j1 --no-record --quiet");
-    command.arg(format!("case {{}} in 1) kill -9 $$;; *) echo early; exec {KID} sleep-ms 600000;; esac"));
+    command.arg(format!("case {{}} in 1) kill -9 $$;; *) echo early; exec {CHILD} sleep-ms 600000;; esac"));
     command.args([":::", "1", "2"]);
     let mut live = Run::start(&command);
     live.wait_until("what the second has written", |record| record.outs[0] == b"early\n");
@@ -276,7 +277,7 @@ fn job_after_a_killed_one_is_streamed() {
 fn held_output_of_killed_jobs_is_complete() {
     for flags in ["-k", "", "--tag", "--files"] {
         let mut command = minder(&format!("run -j4 --no-record --quiet {flags}"));
-        command.arg(format!("{KID} spew 200000; echo end {{}}; kill -9 $$"));
+        command.arg(format!("{CHILD} spew 200000; echo end {{}}; kill -9 $$"));
         command.args([":::"]).args((0..40).map(|job| job.to_string()));
         let ended = Run::start(&command).wait().exit_code(40);
         let text = match flags {
@@ -302,7 +303,7 @@ fn job_that_signals_its_parent_ends_the_run() {
     let dir = temp_dir();
     let log = dir.path().join("log");
     let mut command = minder("run -j1");
-    command.arg(format!("echo {{}} >>{}; kill -TERM $PPID; exec {KID} sleep-ms 600000", path(&log)));
+    command.arg(format!("echo {{}} >>{}; kill -TERM $PPID; exec {CHILD} sleep-ms 600000", path(&log)));
     command.args([":::", "1", "2", "3"]);
     Run::start(&command)
         .wait()

@@ -7,7 +7,7 @@ use minder::Stdio;
 use rustix::process::Signal;
 
 use super::{Run, SOON, file, minder, minder_as, path, pipe, temp_dir};
-use crate::support::KID;
+use crate::support::CHILD;
 
 const IGNORE: &str = "trap '' TERM;";
 
@@ -15,7 +15,7 @@ const IGNORE: &str = "trap '' TERM;";
 /// sets its SIGTERM trap, then writes a line to the log.
 fn sleepers(log: &Path, flags: &str, trap: &str) -> Run {
     let mut command = minder(&format!("run -j2 {flags}"));
-    let sleep = format!("exec {KID} sleep-ms 600000");
+    let sleep = format!("exec {CHILD} sleep-ms 600000");
     let line = format!("{trap} echo {{}} >>{}; case {{}} in quick) echo done;; *) {sleep};; esac", path(log));
     command.arg(line).args([":::", "quick"]).args(["slow"; 20]);
     let mut live = Run::start(&command);
@@ -77,7 +77,7 @@ fn second_signal_kills_at_once() {
 /// nevertheless.
 fn unread(flags: &str, wishes: u32) {
     let (reader, writer) = pipe();
-    let mut command = minder(&format!("run -j2 {flags} KID spew 700000 ::: 1 2 3 4 5 6 7 8"));
+    let mut command = minder(&format!("run -j2 {flags} CHILD spew 700000 ::: 1 2 3 4 5 6 7 8"));
     let mut live = Run::start(command.stdout(writer));
     drop(command);
     // A pipe holds 1 MiB at most.
@@ -106,7 +106,7 @@ fn third_signal_waits_for_nothing() {
 
 #[test]
 fn signal_before_the_first_job_ends_the_run() {
-    let mut live = Run::start(minder("run -j2 KID echo-args").stdin(Stdio::piped()));
+    let mut live = Run::start(minder("run -j2 CHILD echo-args").stdin(Stdio::piped()));
     live.read_for(Duration::from_millis(100));
     live.signal(Signal::INT);
     live.wait().killed_by(Signal::INT);
@@ -116,7 +116,7 @@ fn signal_before_the_first_job_ends_the_run() {
 #[test]
 fn signal_ends_the_whole_tree_of_a_job() {
     for (verb, grace) in [("tree 3", 100), ("stubborn-tree", 0)] {
-        let mut live = Run::start(&minder(&format!("run -j2 --grace {grace} KID {verb} ::: 1 2")));
+        let mut live = Run::start(&minder(&format!("run -j2 --grace {grace} CHILD {verb} ::: 1 2")));
         // The jobs' own outputs are not shown before their end, so their numbers are found from outside.
         let outer = live.pid();
         let tree = || {
@@ -140,7 +140,7 @@ fn signal_ends_the_whole_tree_of_a_job() {
 
 #[test]
 fn ignored_hangup_stays_ignored() {
-    let mut command = minder_as("ignore=1", "run -j1 KID echo-args");
+    let mut command = minder_as("ignore=1", "run -j1 CHILD echo-args");
     let mut live = Run::start(command.stdin(Stdio::piped()));
     live.write(b"a\n");
     live.wait_until("the first job", |record| !record.outs[0].is_empty());
@@ -162,7 +162,7 @@ fn ignored_hangup_stays_ignored() {
 
 #[test]
 fn inherited_blocked_signals_are_received() {
-    let mut command = minder_as("block=2,block=15", "run -j1 KID sleep-ms ::: 600000");
+    let mut command = minder_as("block=2,block=15", "run -j1 CHILD sleep-ms ::: 600000");
     for signal in [Signal::INT, Signal::TERM] {
         let mut live = Run::start(command.stdin(Stdio::null()));
         live.read_for(Duration::from_millis(200));
@@ -189,14 +189,14 @@ fn signal_ends_a_run_that_waits_for_the_reader_of_a_pipe() {
         let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("run mkfifo");
         assert!(made.success());
         for signal in [Signal::INT, Signal::TERM] {
-            let mut live = Run::start(&minder(&format!("run {flag} {} KID exit ::: 0", path(&fifo))));
+            let mut live = Run::start(&minder(&format!("run {flag} {} CHILD exit ::: 0", path(&fifo))));
             live.read_for(Duration::from_millis(300));
             assert!(live.record().done.is_none(), "{flag}");
             live.signal(signal);
             assert!(live.wait().killed_by(signal).wall < SOON);
         }
         // With a reader it runs.
-        let live = Run::start(&minder(&format!("run {flag} {} KID exit ::: 0", path(&fifo))));
+        let live = Run::start(&minder(&format!("run {flag} {} CHILD exit ::: 0", path(&fifo))));
         assert!(std::fs::read_to_string(&fifo).expect("read pipe").lines().count() >= 2, "{flag}");
         live.wait().exit_code(0);
     }

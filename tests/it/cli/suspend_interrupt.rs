@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::resume::Random;
 use super::{PATIENCE, file, minder, path, temp_dir};
-use crate::support::{EventLog, KID, TEST_CHILD};
+use crate::support::{CHILD, EventLog, TEST_CHILD};
 
 /// A run as the foreground job of a shell: it leads its own group, and its stops are reported.
 struct Job {
@@ -215,7 +215,7 @@ fn failure_after_a_stop_is_not_a_timeout() {
     let dir = temp_dir();
     let joblog = dir.path().join("joblog");
     let mut command = minder(&format!("run --timeout 2 --joblog {}", path(&joblog)));
-    command.arg(format!("{KID} lines 100 10; exit 7; : {{}}")).args([":::", "x"]);
+    command.arg(format!("{CHILD} lines 100 10; exit 7; : {{}}")).args([":::", "x"]);
     let mut job = Job::start(&command);
     job.read_for(Duration::from_millis(300));
     job.stop("a run with a time-out");

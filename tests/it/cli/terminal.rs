@@ -7,7 +7,7 @@ use minder::{Command, Group, Size, Stdio};
 use rustix::process::Signal;
 
 use super::{Run, RunOutput, minder, path, run_to_end, temp_dir};
-use crate::support::{KID, readable};
+use crate::support::{CHILD, readable};
 
 /// Returns `minder` with all its streams on a new terminal.
 fn on_terminal(line: &str) -> Command {
@@ -31,11 +31,11 @@ fn shown(command: &Command) -> RunOutput {
 
 #[test]
 fn summary_is_shown_on_a_terminal_only() {
-    let ended = shown(&on_terminal("run -j2 KID echo-args ::: a")).exit_code(0);
+    let ended = shown(&on_terminal("run -j2 CHILD echo-args ::: a")).exit_code(0);
     assert!(ended.text().starts_with("\"a\"\r\nminder: 1 job · 0 failed · "), "{:?}", ended.text());
-    let ended = shown(&on_terminal("run --quiet -j2 KID echo-args ::: a")).exit_code(0);
+    let ended = shown(&on_terminal("run --quiet -j2 CHILD echo-args ::: a")).exit_code(0);
     assert_eq!(ended.text(), "\"a\"\r\n");
-    assert_eq!(super::run_to_end("run -j2 KID echo-args ::: a").exit_code(0).stderr("").text(), "\"a\"\n");
+    assert_eq!(super::run_to_end("run -j2 CHILD echo-args ::: a").exit_code(0).stderr("").text(), "\"a\"\n");
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn status_line_is_shown_after_two_seconds_and_erased() {
     {
         let dir = temp_dir();
         let wait = dir.path().join("wait");
-        let mut command = on_terminal(&format!("run -j2 KID await {} {{}} ::: one two three", path(&wait)));
+        let mut command = on_terminal(&format!("run -j2 CHILD await {} {{}} ::: one two three", path(&wait)));
         let start = Instant::now();
         let mut live = Run::start(command.env("LC_ALL", locale));
         live.wait_until("a status line", |record| super::text(&record.outs[0]).contains(status));
@@ -65,7 +65,7 @@ fn status_line_can_be_disabled() {
         .into_iter()
         .map(|how| {
             let flags = if how.starts_with('-') { how } else { "" };
-            let mut command = on_terminal(&format!("run -j2 {flags} KID sleep-ms ::: 2500 2500"));
+            let mut command = on_terminal(&format!("run -j2 {flags} CHILD sleep-ms ::: 2500 2500"));
             if flags.is_empty() {
                 command.env(how, "1");
             }
@@ -76,7 +76,7 @@ fn status_line_can_be_disabled() {
         let text = live.wait().exit_code(0).text();
         assert!(!text.contains("running"), "{how}: {text:?}");
     }
-    let enabled = Run::start(on_terminal("run -j1 KID sleep-ms ::: 2500").env("MINDER_RUN_NO_STATUS", "0"));
+    let enabled = Run::start(on_terminal("run -j1 CHILD sleep-ms ::: 2500").env("MINDER_RUN_NO_STATUS", "0"));
     assert!(enabled.wait().exit_code(0).text().contains("0/1 done · 1 running"));
 }
 
@@ -108,7 +108,8 @@ fn end_of_a_long_run_is_notified() {
     std::fs::set_permissions(&program, executable).expect("set permissions");
     let paths = format!("{}:{}", path(&bin), std::env::var("PATH").unwrap_or_default());
     let notified = |flags: &str, display: bool, term: &str| {
-        let mut command = on_terminal(&format!("run {flags} -j1 --quiet KID sleep-ms {{}} $(x);`y` ::: 300"));
+        let mut command =
+            on_terminal(&format!("run {flags} -j1 --quiet CHILD sleep-ms {{}} $(x);`y` ::: 300"));
         command.env("PATH", &paths).env("TERM", term);
         for name in ["DISPLAY", "WAYLAND_DISPLAY", "TMUX"] {
             command.env_remove(name);
@@ -138,7 +139,7 @@ fn end_of_a_long_run_is_notified() {
 #[test]
 fn notification_contains_no_control_characters_of_names() {
     for (term, start) in [("xterm", "\x1b]9;minder: "), ("rxvt", "\x1b]777;notify;minder: ")] {
-        let mut command = on_terminal("run --notify=0 --quiet -j1 KID exit 0");
+        let mut command = on_terminal("run --notify=0 --quiet -j1 CHILD exit 0");
         for name in ["DISPLAY", "WAYLAND_DISPLAY", "TMUX"] {
             command.env_remove(name);
         }
@@ -155,7 +156,7 @@ fn notification_contains_no_control_characters_of_names() {
 fn bar_is_drawn_and_erased() {
     let dir = temp_dir();
     let wait = dir.path().join("wait");
-    let line = format!("run -j2 --bar KID await {} {{}} ::: one two three", path(&wait));
+    let line = format!("run -j2 --bar CHILD await {} {{}} ::: one two three", path(&wait));
     let mut live = Run::start(&on_terminal(&line));
     live.wait_until("a bar", |record| {
         super::text(&record.outs[0]).contains("0/3 done · 2 running · 0 failed")
@@ -179,7 +180,7 @@ fn bar_is_drawn_and_erased() {
 fn bar_fits_a_narrow_terminal_and_tears_no_line() {
     let dir = temp_dir();
     let [wait, half] = ["wait", "half"].map(|name| dir.path().join(name));
-    let line = format!("run -j2 --bar --lb KID await {} {{}} ::: one two three", path(&wait));
+    let line = format!("run -j2 --bar --lb CHILD await {} {{}} ::: one two three", path(&wait));
     let mut live = Run::start(&on_terminal_of(30, &line));
     live.wait_until("a bar", |record| super::text(&record.outs[0]).contains("0/3 done"));
     std::fs::write(&wait, "").expect("write file");
@@ -190,7 +191,7 @@ fn bar_fits_a_narrow_terminal_and_tears_no_line() {
     }
     // A line without an end is not written over.
     let mut command = on_terminal_of(60, "run -j1 --bar");
-    command.arg(format!("printf begun; {KID} await {{}}")).args([":::", path(&half)]);
+    command.arg(format!("printf begun; {CHILD} await {{}}")).args([":::", path(&half)]);
     let mut live = Run::start(&command);
     live.wait_until("the bar", |record| super::text(&record.outs[0]).contains("0/1 done"));
     live.wait_until("the bar below the line", |record| {
@@ -211,7 +212,7 @@ fn list_of_runs_fits_a_narrow_terminal() {
         shown(command.env("MINDER_STATE_DIR", dir.path())).exit_code(0).text().replace('\r', "")
     };
     let mut run =
-        minder("run -j1 --quiet --halt now,fail=1 KID exit ::: 1 2 a-long-argument another-long-argument");
+        minder("run -j1 --quiet --halt now,fail=1 CHILD exit ::: 1 2 a-long-argument another-long-argument");
     Run::start(run.env("MINDER_STATE_DIR", dir.path())).wait().exit_code(1);
     for columns in [50, 58, 70, 80, 99] {
         let text = listed(columns);
@@ -225,7 +226,7 @@ fn list_of_runs_fits_a_narrow_terminal() {
 #[test]
 fn lost_input_is_asked_for_unless_the_run_is_complete() {
     let dir = temp_dir();
-    let mut run = minder("run KID exit");
+    let mut run = minder("run CHILD exit");
     let run = run.stdin(super::input(b"0\n3\n")).env("MINDER_STATE_DIR", dir.path());
     Run::start(run).wait().exit_code(1);
     let again = |line: &str| shown(on_terminal(line).env("MINDER_STATE_DIR", dir.path()));
@@ -241,7 +242,7 @@ fn lost_input_is_asked_for_unless_the_run_is_complete() {
 #[test]
 fn ungrouped_output_disables_the_bar() {
     for flags in ["-u --bar", "-u --progress --eta"] {
-        let line = format!("run -j1 {flags} KID script 3 0 0 ::: a b");
+        let line = format!("run -j1 {flags} CHILD script 3 0 0 ::: a b");
         let text = shown(&on_terminal(&line)).exit_code(0).text();
         assert!(!text.contains("running") && text.contains("minder: 2 jobs · 0 failed"), "{flags}: {text:?}");
     }
@@ -267,7 +268,7 @@ fn summary_escapes_bidirectional_controls() {
 
 #[test]
 fn failures_are_red_if_colors_are_enabled() {
-    let ended = shown(&on_terminal("run -j1 KID exit ::: 0 1")).exit_code(1);
+    let ended = shown(&on_terminal("run -j1 CHILD exit ::: 0 1")).exit_code(1);
     assert!(ended.text().contains("\x1b[31m1 failed\x1b[0m"), "{:?}", ended.text());
 }
 
@@ -316,10 +317,10 @@ fn screen(bytes: &str) -> String {
 
 #[test]
 fn pipe_gets_neither_bar_nor_color() {
-    let ended = run_to_end("run --bar -j2 KID sleep-ms ::: 150 150").exit_code(0);
+    let ended = run_to_end("run --bar -j2 CHILD sleep-ms ::: 150 150").exit_code(0);
     assert!(!ended.err.contains('\x1b') && !ended.err.contains("running"), "{:?}", ended.err);
     for (key, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
-        let mut command = on_terminal("run -j1 KID exit ::: 0 1");
+        let mut command = on_terminal("run -j1 CHILD exit ::: 0 1");
         let ended = shown(command.env(key, value)).exit_code(1);
         assert!(!ended.text().contains("\x1b["), "{:?}", ended.text());
     }
@@ -332,7 +333,7 @@ fn ctrl_c_counts_as_one_interrupt() {
     let dir = temp_dir();
     let mark = dir.path().join("mark");
     let mut command = on_terminal("run -j1 --grace 600");
-    command.arg(format!("trap '' TERM; exec {KID} touch {{}} 600000")).args([":::", path(&mark)]);
+    command.arg(format!("trap '' TERM; exec {CHILD} touch {{}} 600000")).args([":::", path(&mark)]);
     let mut live = Run::start(&command);
     live.wait_until_true("a job", || mark.exists());
     live.write(b"\x03");
@@ -345,10 +346,11 @@ fn ctrl_c_counts_as_one_interrupt() {
 }
 
 #[test]
-fn cure_for_jobs_that_use_the_terminal_is_named_once() {
+fn hint_for_jobs_that_use_the_terminal_is_named_once() {
     let mut command = on_terminal("run -j2");
-    let text =
-        shown(command.args([&format!("{KID} read-tty {{}}"), ":::", "1", "2", "3", "4"])).exit_code(4).text();
+    let text = shown(command.args([&format!("{CHILD} read-tty {{}}"), ":::", "1", "2", "3", "4"]))
+        .exit_code(4)
+        .text();
     assert_eq!(text.matches("uses the terminal").count(), 4, "{text}");
     assert!(text.matches("--tty").count() == 1 && text.matches("--pty").count() == 1, "{text}");
 }
@@ -382,7 +384,7 @@ fn terminals_of_jobs_follow_the_size_of_the_terminal() {
 #[test]
 fn signal_at_a_question_ends_the_run() {
     for key in [true, false] {
-        let mut live = Run::start(&on_terminal("run -p KID exit ::: 0 0"));
+        let mut live = Run::start(&on_terminal("run -p CHILD exit ::: 0 0"));
         live.wait_until("the question", |record| super::text(&record.outs[0]).contains("?..."));
         if key {
             live.write(b"\x03");
@@ -432,7 +434,7 @@ fn ctrl_c_goes_to_a_job_that_has_the_terminal() {
 fn job_that_reads_the_terminal_is_reported_and_ended() {
     let mut command = on_terminal("run -j2");
     command
-        .arg(format!("case {{}} in ask) {KID} read-tty;; *) echo {{}};; esac"))
+        .arg(format!("case {{}} in ask) {CHILD} read-tty;; *) echo {{}};; esac"))
         .args([":::", "ask", "fine"]);
     let ended = shown(&command).exit_code(1);
     let text = ended.text();
@@ -443,7 +445,7 @@ fn job_that_reads_the_terminal_is_reported_and_ended() {
 
 #[test]
 fn arguments_are_read_from_a_terminal() {
-    let mut live = Run::start(&on_terminal("run -j1 KID echo-args"));
+    let mut live = Run::start(&on_terminal("run -j1 CHILD echo-args"));
     live.wait_until("a word about it", |record| super::text(&record.outs[0]).contains("Ctrl-D ends them"));
     live.write(b"hello\n");
     live.wait_until("the job", |record| super::text(&record.outs[0]).contains("\"hello\""));
@@ -453,7 +455,7 @@ fn arguments_are_read_from_a_terminal() {
 
 #[test]
 fn jobs_have_no_terminal() {
-    let ended = shown(&on_terminal("run -j1 KID fds ::: 1")).exit_code(0);
+    let ended = shown(&on_terminal("run -j1 CHILD fds ::: 1")).exit_code(0);
     assert!(!ended.text().contains("/dev/pts") && !ended.text().contains("/dev/tty"), "{}", ended.text());
 }
 

@@ -56,7 +56,7 @@ impl Terminal {
         let there = |name: &str| std::env::split_paths(&paths).any(|dir| dir.join(name).is_file());
         if !there("tmux") || !there("bash") {
             crate::support::skip(format_args!(
-                "a tour in a terminal needs tmux and bash; cure: apt-get install tmux bash"
+                "a tour in a terminal needs tmux and bash; hint: apt-get install tmux bash"
             ));
             return None;
         }
@@ -64,7 +64,7 @@ impl Terminal {
         for name in ["bin", "work"] {
             std::fs::create_dir(terminal.at(name)).expect("create directory");
         }
-        for (program, name) in [(MINDER, "minder"), (TEST_CHILD, "kid")] {
+        for (program, name) in [(MINDER, "minder"), (TEST_CHILD, "child")] {
             std::os::unix::fs::symlink(program, terminal.at("bin").join(name)).expect("create symbolic link");
         }
         let settings = "set -g status off\nset -g default-terminal screen-256color\n";
@@ -225,7 +225,7 @@ fn state(pid: &str) -> String {
 #[test]
 fn bar_follows_the_run_and_the_window() {
     let Some(terminal) = Terminal::open() else { return };
-    terminal.line("minder run -k -j2 --bar 'kid await go {}' ::: one two three");
+    terminal.line("minder run -k -j2 --bar 'child await go {}' ::: one two three");
     let screen = terminal.wait_for_text("0/3 done · 2 running");
     insta::assert_snapshot!("bar", even(&screen));
     terminal.tmux(&["resize-window", "-x", "60", "-y", "24"]);
@@ -247,7 +247,7 @@ fn bar_follows_the_run_and_the_window() {
 #[test]
 fn status_line_follows_the_run_and_the_window() {
     let Some(terminal) = Terminal::open() else { return };
-    terminal.line("minder run -k -j2 'kid await go-{} {}; test {} != two' ::: one two three");
+    terminal.line("minder run -k -j2 'child await go-{} {}; test {} != two' ::: one two three");
     let screen = terminal.wait_for_text("0/3 done · 2 running");
     insta::assert_snapshot!("status", even(&screen));
     std::fs::write(terminal.work("go-two"), "").expect("write file");
@@ -267,7 +267,7 @@ fn status_line_follows_the_run_and_the_window() {
 #[test]
 fn status_line_stays_away_from_the_shell_and_from_readers() {
     let Some(terminal) = Terminal::open() else { return };
-    terminal.line("minder run -j1 'kid await go {}' ::: one &");
+    terminal.line("minder run -j1 'child await go {}' ::: one &");
     // Longer than it takes until a status line is shown: the time is the point.
     nap(Duration::from_secs(3));
     assert!(!terminal.screen().contains("running"), "{}", terminal.screen());
@@ -277,7 +277,7 @@ fn status_line_stays_away_from_the_shell_and_from_readers() {
     terminal.wait_for_prompt("1 job");
     // `cat` writes to the terminal when it likes.
     terminal.clear();
-    terminal.line("minder run -j1 'kid sleep-ms 2500; echo {}' ::: two | cat");
+    terminal.line("minder run -j1 'child sleep-ms 2500; echo {}' ::: two | cat");
     let screen = terminal.wait_until("the end", |screen| {
         assert!(!screen.contains("running"), "{screen}");
         screen.contains("1 job")
@@ -310,7 +310,7 @@ fn terminal_has_its_modes_again_after_a_killed_job() {
     for (number, (job, left)) in [
         ("stty -echo; kill -9 $$; : {}", "echo"),
         ("stty -echo; : {}", "-echo"),
-        ("stty -echo; exec kid sleep-ms 600000 {}", "echo"),
+        ("stty -echo; exec child sleep-ms 600000 {}", "echo"),
     ]
     .into_iter()
     .enumerate()
@@ -330,19 +330,19 @@ fn terminal_has_its_modes_again_after_a_killed_job() {
 fn progress_shows_running_jobs() {
     let Some(terminal) = Terminal::open() else { return };
     // Jobs are shown by their age: of two that start at once either may be the older one.
-    terminal.line("minder run -k -j2 --progress --delay 0.2 'kid await g-{} {}' ::: one two three");
+    terminal.line("minder run -k -j2 --progress --delay .2 'child await {} {}' ::: one two three");
     let screen = terminal.wait_until("two jobs", |screen| {
         screen.contains("0/3 done · 2 running")
-            && screen.contains("await g-one")
-            && screen.contains("await g-two")
+            && screen.contains("await one")
+            && screen.contains("await two")
     });
     insta::assert_snapshot!("progress", even(&screen));
-    std::fs::write(terminal.work("g-one"), "").expect("write file");
+    std::fs::write(terminal.work("one"), "").expect("write file");
     let screen = terminal.wait_until("the next job", |screen| {
-        screen.contains("1/3 done · 2 running") && screen.contains("await g-three")
+        screen.contains("1/3 done · 2 running") && screen.contains("await three")
     });
     insta::assert_snapshot!("progress-later", even(&screen));
-    for name in ["g-two", "g-three"] {
+    for name in ["two", "three"] {
         std::fs::write(terminal.work(name), "").expect("write file");
     }
     terminal.wait_for_prompt("3 jobs");
@@ -353,7 +353,7 @@ fn progress_shows_running_jobs() {
 fn first_ctrl_c_cancels_and_second_kills() {
     let Some(terminal) = Terminal::open() else { return };
     let stubborn = terminal.at("bin").join("stubborn");
-    std::fs::write(&stubborn, "#!/bin/sh\ntrap '' TERM\nexec kid touch $1 600000\n").expect("write file");
+    std::fs::write(&stubborn, "#!/bin/sh\ntrap '' TERM\nexec child touch $1 600000\n").expect("write file");
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&stubborn, executable).expect("set permissions");
     terminal.line("minder run -j1 --grace 600 stubborn ::: began more");
@@ -373,7 +373,7 @@ fn first_ctrl_c_cancels_and_second_kills() {
 fn suspended_run_continues() {
     let Some(terminal) = Terminal::open() else { return };
     let limit = Duration::from_secs(5);
-    terminal.line("minder run -j2 --timeout 5 'echo $$ > pid-{}; exec kid await go {}' ::: one two");
+    terminal.line("minder run -j2 --timeout 5 'echo $$ > pid-{}; exec child await go {}' ::: one two");
     let pids = ["pid-one", "pid-two"].map(|name| terminal.work(name));
     terminal.wait_until_true("two jobs", || pids.iter().all(|pid| file(pid).ends_with('\n')));
     let pids = pids.map(|pid| file(&pid));

@@ -105,13 +105,13 @@ fn untangle(all: &[u8], stream: usize, jobs: &[Text], tagged: bool) -> Vec<usize
 /// standard output.
 #[track_caller]
 fn compare(flags: &str, jobs: &[Text]) -> Vec<usize> {
-    let ended = run_with_input(&format!("run {flags} KID text"), &feed(jobs)).exit_code(0);
+    let ended = run_with_input(&format!("run {flags} CHILD text"), &feed(jobs)).exit_code(0);
     let tagged = flags.contains("--tag");
     untangle(&ended.errors, 1, jobs, tagged);
     untangle(&ended.out, 0, jobs, tagged)
 }
 
-/// `minder` with these flags and this shell line, in which `KID` stands for test_child, for these
+/// `minder` with these flags and this shell line, in which `CHILD` stands for test_child, for these
 /// arguments.
 fn shell(flags: &str, line: &str, args: &[&str]) -> minder::Command {
     let mut command = minder(&format!("run {flags}"));

@@ -24,7 +24,7 @@ fn deep(below: &tempfile::TempDir) -> PathBuf {
 
 #[test]
 fn unpaired_surrogates_reach_the_job() {
-    let mut command = minder("run -j1 KID echo-args {} <{.}> {/} :::");
+    let mut command = minder("run -j1 CHILD echo-args {} <{.}> {/} :::");
     let ended = Run::start(command.arg(unpaired())).wait().exit_code(0).stderr("");
     assert_eq!(ended.text(), "\"a\\u{d800}.b\"\n\"<a\\u{d800}>\"\n\"a\\u{d800}.b\"\n");
 }
@@ -56,7 +56,7 @@ fn both_slashes_separate_path_components() {
         // With a slash behind the directory it has to be this file again.
         ("C:x.txt", "x.txt", "C:.", "C:x", "x"),
     ] {
-        let mut command = minder("run -j1 KID echo-args {/} {//} {.} {/.} :::");
+        let mut command = minder("run -j1 CHILD echo-args {/} {//} {.} {/.} :::");
         let ended = Run::start(command.arg(value)).wait().exit_code(0);
         let wanted: String = [name, dir, stem, bare].iter().map(|part| format!("{part:?}\n")).collect();
         assert_eq!(ended.text(), wanted, "{value}");
@@ -66,16 +66,16 @@ fn both_slashes_separate_path_components() {
 #[test]
 fn carriage_return_is_stripped_only_before_a_newline() {
     assert_eq!(
-        run_with_input("run -j1 KID echo-args", b"\xef\xbb\xbfa\r\nb\r\n").exit_code(0).text(),
+        run_with_input("run -j1 CHILD echo-args", b"\xef\xbb\xbfa\r\nb\r\n").exit_code(0).text(),
         "\"a\"\n\"b\"\n"
     );
     // With an explicit delimiter, a record is everything before it.
     assert_eq!(
-        run_with_input("run -j1 -d \\n KID echo-args", b"a\r\nb").exit_code(0).text(),
+        run_with_input("run -j1 -d \\n CHILD echo-args", b"a\r\nb").exit_code(0).text(),
         "\"a\\r\"\n\"b\"\n"
     );
     assert_eq!(
-        run_with_input("run -j1 -0 KID echo-args", b"a\r\0b\r\n\0").exit_code(0).text(),
+        run_with_input("run -j1 -0 CHILD echo-args", b"a\r\0b\r\n\0").exit_code(0).text(),
         "\"a\\r\"\n\"b\\r\\n\"\n"
     );
 }
@@ -83,7 +83,7 @@ fn carriage_return_is_stripped_only_before_a_newline() {
 #[test]
 fn three_hundred_jobs_deliver_every_byte() {
     let jobs: String = (0..300).map(|id| format!("{id},{},{},0\n", 256 + id, 300 - id)).collect();
-    let ended = run_with_input("run -j16 KID job", jobs.as_bytes()).exit_code(0);
+    let ended = run_with_input("run -j16 CHILD job", jobs.as_bytes()).exit_code(0);
     for stream in [&ended.out, &ended.errors] {
         let mut ids = jobs_in(stream);
         ids.sort_unstable();
@@ -104,13 +104,13 @@ fn exit_codes_keep_all_32_bits() {
         (0xc000_013a, "exit 0xc000013a", "-1073741510"),
         (0xffff_ffff, "exit 0xffffffff", "-1"),
     ] {
-        let line = format!("run -j1 --joblog {} KID exit ::: {code}", path(&joblog));
+        let line = format!("run -j1 --joblog {} CHILD exit ::: {code}", path(&joblog));
         run_to_end(&line).exit_code(1).stderr_contains(said);
         let log = super::file(&joblog);
         let row: Vec<&str> = log.lines().last().expect("find last row").split('\t').collect();
         assert_eq!((row[6], row[7]), (written, "0"), "{log}");
     }
-    run_to_end("run -j1 KID exit ::: 0 0").exit_code(0).stderr("");
+    run_to_end("run -j1 CHILD exit ::: 0 0").exit_code(0).stderr("");
 }
 
 /// `minder` inside of a build with this jobserver.
@@ -126,7 +126,7 @@ fn jobs_take_and_return_jobserver_tokens() {
     let go = dir.path().join("go");
     let name = format!("minder-test-{}", std::process::id());
     let tokens = support::Tokens::new(&name, 2);
-    let line = format!("run --no-record -j8 KID await {} {{}} ::: 1 2 3 4 5 6", path(&go));
+    let line = format!("run --no-record -j8 CHILD await {} {{}} ::: 1 2 3 4 5 6", path(&go));
     let mut live = Run::start(&in_build(&line, &name));
     let runner = live.pid();
     // The first needs none.
@@ -147,21 +147,22 @@ fn jobs_take_and_return_jobserver_tokens() {
 fn failed_jobs_return_tokens() {
     let name = format!("minder-test-fail-{}", std::process::id());
     let tokens = support::Tokens::new(&name, 2);
-    Run::start(&in_build("run --no-record --quiet -j8 KID exit {} ::: 1 2 3 4", &name)).wait().exit_code(4);
+    Run::start(&in_build("run --no-record --quiet -j8 CHILD exit {} ::: 1 2 3 4", &name)).wait().exit_code(4);
     assert_eq!(tokens.take_all(), 2);
 }
 
 #[test]
 fn missing_jobserver_is_reported_once() {
-    let ended =
-        Run::start(&in_build("run --no-record -j4 KID exit ::: 0 0", "minder-test-none")).wait().exit_code(0);
+    let ended = Run::start(&in_build("run --no-record -j4 CHILD exit ::: 0 0", "minder-test-none"))
+        .wait()
+        .exit_code(0);
     assert_eq!(ended.err.lines().filter(|line| line.contains("jobserver")).count(), 1, "{}", ended.err);
     ended.stderr_contains("jobserver `minder-test-none` cannot be reached");
 }
 
 /// Ends a run of that many jobs at once, abruptly, and looks for survivors.
 fn ends_with_its_jobs(degree: usize) {
-    let mut command = minder(&format!("run -j{degree} KID sleep-ms 600000 :::"));
+    let mut command = minder(&format!("run -j{degree} CHILD sleep-ms 600000 :::"));
     let mut live = Run::start(command.args((0..degree + 3).map(|job| job.to_string())));
     let runner = live.pid();
     live.wait_until_true("all jobs", || support::children_of(runner).len() >= degree);
@@ -195,10 +196,10 @@ fn long_paths_are_accepted() {
     let list = deep.join("list");
     let results = deep.join("results");
     fs::write(&list, "a\nb\n").expect("write file");
-    let line = format!("run -k -j1 -a {} --results {} KID echo-args", path(&list), path(&results));
+    let line = format!("run -k -j1 -a {} --results {} CHILD echo-args", path(&list), path(&results));
     assert_eq!(run_to_end(&line).exit_code(0).stderr("").text(), "\"a\"\n\"b\"\n");
     assert_eq!(super::file(&results.join("1").join("b").join("stdout")), "\"b\"\n");
-    let line = format!("run --no-record --joblog {} KID exit ::: 0", path(&deep.join("joblog")));
+    let line = format!("run --no-record --joblog {} CHILD exit ::: 0", path(&deep.join("joblog")));
     run_to_end(&line).exit_code(0).stderr("");
     assert_eq!(super::file(&deep.join("joblog")).lines().count(), 2);
 }
@@ -207,7 +208,7 @@ fn long_paths_are_accepted() {
 #[ignore = "Wine starts no program whose path is longer than 259 units"]
 fn long_program_path_is_accepted() {
     let dir = temp_dir();
-    let program = deep(&dir).join("kid.exe");
+    let program = deep(&dir).join("child.exe");
     fs::copy(TEST_CHILD, &program).expect("copy program");
     assert_eq!(
         run_to_end(&format!("run {} echo-args ::: a", path(&program))).exit_code(0).stderr("").text(),
@@ -221,7 +222,7 @@ fn long_working_directory_is_entered_or_reported() {
     let deep = deep(&dir);
     // Windows takes at most 258 units for it ("CreateProcessW", lpCurrentDirectory), unless it was
     // set up otherwise.
-    let ended = run_to_end(&format!("run -j1 --wd {} KID cwd ::: 1", path(&deep)));
+    let ended = run_to_end(&format!("run -j1 --wd {} CHILD cwd ::: 1", path(&deep)));
     let name = deep.file_name().and_then(OsStr::to_str).expect("get name");
     let known = if ended.status.success() { ended.text() } else { ended.err.clone() };
     assert!(known.contains(name), "{ended:?}");
@@ -237,14 +238,14 @@ fn unrunnable_program_is_reported_with_the_reason() {
         .exit_code(2)
         .stderr_contains("text.exe")
         .stderr_contains("not a program");
-    let told = run_to_end(&format!("run -j2 {} ::: a b", path(dir.path())));
-    assert!(!told.status.success() && told.err.contains("cannot run `"), "{}", told.err);
+    let ended = run_to_end(&format!("run -j2 {} ::: a b", path(dir.path())));
+    assert!(!ended.status.success() && ended.err.contains("cannot run `"), "{}", ended.err);
 }
 
 #[test]
 fn overlong_command_lines_fail_only_their_jobs() {
     let input = format!("a\n{}\nz\n", "x".repeat(40_000));
-    let ended = run_with_input("run -j1 KID count-args", input.as_bytes()).exit_code(1);
+    let ended = run_with_input("run -j1 CHILD count-args", input.as_bytes()).exit_code(1);
     assert_eq!(ended.text(), "1\n1\n");
     assert!(
         ended.err.len() < 4096 && ended.err.contains("longer than the 32,766 characters"),

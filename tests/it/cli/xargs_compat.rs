@@ -15,32 +15,32 @@ fn xargs(line: &str, bytes: &[u8]) -> RunOutput {
 
 #[test]
 fn words_of_the_input_become_arguments() {
-    let out = xargs("KID echo-args first", b"a 'b c'\n  d\\ e\n");
+    let out = xargs("CHILD echo-args first", b"a 'b c'\n  d\\ e\n");
     assert_eq!(out.exit_code(0).stderr("").text(), "\"first\"\n\"a\"\n\"b c\"\n\"d e\"\n");
-    let out = xargs("-n2 KID echo-args", b"1 2 3").exit_code(0).stderr("");
+    let out = xargs("-n2 CHILD echo-args", b"1 2 3").exit_code(0).stderr("");
     assert_eq!(out.text(), "\"1\"\n\"2\"\n\"3\"\n");
-    let out = xargs("-I{} KID echo-args <{}>", b"  a b \n\nc\n").exit_code(0).stderr("");
+    let out = xargs("-I{} CHILD echo-args <{}>", b"  a b \n\nc\n").exit_code(0).stderr("");
     assert_eq!(out.text(), "\"<a b >\"\n\"<c>\"\n");
-    let out = xargs("-0 KID echo-args", b"a 'b\0c").exit_code(0).stderr("");
+    let out = xargs("-0 CHILD echo-args", b"a 'b\0c").exit_code(0).stderr("");
     assert_eq!(out.text(), "\"a 'b\"\n\"c\"\n");
 }
 
 #[test]
 fn command_runs_once_without_arguments_unless_told_otherwise() {
-    assert_eq!(xargs("KID echo-args x", b"").exit_code(0).text(), "\"x\"\n");
-    assert_eq!(xargs("-r KID echo-args x", b"\n").exit_code(0).text(), "");
+    assert_eq!(xargs("CHILD echo-args x", b"").exit_code(0).text(), "\"x\"\n");
+    assert_eq!(xargs("-r CHILD echo-args x", b"\n").exit_code(0).text(), "");
 }
 
 #[test]
 fn exit_status_tells_kinds_of_failures_apart() {
-    xargs("-n1 KID exit", b"0 0").exit_code(0).stderr("");
-    xargs("-n1 KID exit", b"0 3 0").exit_code(123).stderr("");
-    xargs("-n1 KID exit", b"255 0").exit_code(124).stderr_contains(": exited with status 255; aborting\n");
+    xargs("-n1 CHILD exit", b"0 0").exit_code(0).stderr("");
+    xargs("-n1 CHILD exit", b"0 3 0").exit_code(123).stderr("");
+    xargs("-n1 CHILD exit", b"255 0").exit_code(124).stderr_contains(": exited with status 255; aborting\n");
     xargs("no-such-command", b"a")
         .exit_code(127)
         .stderr("xargs: no-such-command: No such file or directory\n");
     xargs("-n0", b"").exit_code(1).stderr_contains("xargs: value 0 for -n option should be >= 1\n");
-    xargs("KID exit", b"'a").exit_code(1).stderr_contains("xargs: unmatched single quote; ");
+    xargs("CHILD exit", b"'a").exit_code(1).stderr_contains("xargs: unmatched single quote; ");
 }
 
 /// The program of the jobs is being written, by this process.
@@ -69,7 +69,7 @@ fn program_open_for_writing_is_started_once_it_is_closed() {
 #[test]
 fn run_leaves_no_record() {
     let state = temp_dir();
-    let mut command = from(MINDER, "xargs KID exit 0");
+    let mut command = from(MINDER, "xargs CHILD exit 0");
     command.env("MINDER_STATE_DIR", state.path());
     Run::start(&command).wait().exit_code(0).stderr("");
     assert_eq!(std::fs::read_dir(state.path()).expect("list directory").count(), 0);
@@ -90,7 +90,7 @@ fn jobs_die_with_a_killed_xargs() {
 #[cfg(unix)]
 #[test]
 fn command_that_needs_a_terminal_ends_the_run_without_one() {
-    let mut command = from(MINDER, "xargs -o -n1 KID echo-args");
+    let mut command = from(MINDER, "xargs -o -n1 CHILD echo-args");
     command.stdin(input(b"a b")).group(minder::Group::Session);
     let out = Run::start(&command).wait().exit_code(125);
     assert_eq!((out.text().as_str(), out.err.lines().count()), ("", 1), "{}", out.err);
@@ -103,7 +103,7 @@ fn user_is_asked_on_the_terminal() {
     let dir = temp_dir();
     let list = dir.path().join("list");
     std::fs::write(&list, "a\nb\nc\n").expect("write file");
-    let mut command = from(MINDER, &format!("xargs -p -n1 -a {} KID echo-args", path(&list)));
+    let mut command = from(MINDER, &format!("xargs -p -n1 -a {} CHILD echo-args", path(&list)));
     command.group(minder::Group::Terminal(minder::Size::new(24, 300)));
     command.stdin(minder::Stdio::inherit());
     let mut run = Run::start(&command);
@@ -144,14 +144,14 @@ fn signals_change_the_number_of_jobs() {
     run.read_for(WHILE);
     end("a");
     run.wait_until("the second job", has("+b"));
-    run.wait_until("the third job beside it", has("+c"));
+    run.wait_until("the third job alongside it", has("+c"));
     end("b");
     end("c");
     run.wait().exit_code(0).stderr("");
 
     let mut run = waiting_jobs(dir.path(), 2, "d e f");
     run.wait_until("a job", has("+d"));
-    run.wait_until("a job beside it", has("+e"));
+    run.wait_until("a job alongside it", has("+e"));
     // The number is never 0.
     run.signal(Signal::USR2);
     run.read_for(WHILE);

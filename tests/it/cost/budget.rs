@@ -36,7 +36,7 @@ pub(super) fn check(counts: &[(&str, f64)]) {
     }
     assert!(
         above.is_empty(),
-        "above the budget of tests/it/cost/budget.toml:\n{}\ncure: remove the cost, or raise the value \
+        "above the budget of tests/it/cost/budget.toml:\n{}\nhint: remove the cost, or raise the value \
          with a reason (`cargo xtask cost --print` prints the file with the present counts)",
         above.join("\n")
     );

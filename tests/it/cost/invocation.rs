@@ -40,7 +40,7 @@ impl Setting {
         let Some(program) = std::env::var_os("MINDER_COST") else {
             SKIPPED.call_once(|| {
                 skip(format_args!(
-                    "no counts of costs: MINDER_COST names no release build; cure: cargo xtask cost"
+                    "no counts of costs: MINDER_COST names no release build; hint: cargo xtask cost"
                 ));
             });
             return None;
@@ -59,7 +59,7 @@ impl Setting {
         match Command::new("valgrind").arg("--version").output() {
             Ok(output) if output.status.success() => Some(setting),
             _ => {
-                skip(format_args!("no valgrind; cure: sudo apt-get install valgrind"));
+                skip(format_args!("no valgrind; hint: sudo apt-get install valgrind"));
                 None
             }
         }

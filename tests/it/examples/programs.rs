@@ -348,14 +348,15 @@ mod language_server {
 
     #[test]
     fn messages_are_printed_and_a_large_request_is_answered() {
-        let news = "{\"method\":\"news\"}";
+        let notification = "{\"method\":\"changed\"}";
         let answer = "{\"id\":1,\"result\":2}";
-        let server = format!("{}head -c 1000000 > /dev/null; {}cat > /dev/null", frame(news), frame(answer));
+        let server =
+            format!("{}head -c 1000000 > /dev/null; {}cat > /dev/null", frame(notification), frame(answer));
         let text = "x".repeat(1_000_000);
         let request =
             format!("{{\"id\":1,\"method\":\"m\",\"params\":\"{text}\"}}\n{{\"method\":\"exit\"}}\n");
         let Some(ended) = run(&server, &request) else { return };
-        assert_eq!(ended, (ExitStatus::Exited(0), format!("{news}\n{answer}\n"), String::new()));
+        assert_eq!(ended, (ExitStatus::Exited(0), format!("{notification}\n{answer}\n"), String::new()));
     }
 
     #[test]

@@ -301,8 +301,8 @@ pub(crate) fn private_copy(dir: &Path, name: &str, mode: u32) -> PathBuf {
 }
 
 /// How long a tree may live after the kill. One second is promised, and checked with
-/// `MINDER_GONE_MS=1000`; beside other tests that start thousands of processes, on a machine that
-/// is shared, it is as long as any other wait.
+/// `MINDER_GONE_MS=1000`; alongside other tests that start thousands of processes, on a machine
+/// that is shared, it is as long as any other wait.
 fn gone_within() -> Duration {
     let asked = std::env::var("MINDER_GONE_MS").ok().and_then(|text| text.parse().ok());
     asked.map_or(PATIENCE, Duration::from_millis)

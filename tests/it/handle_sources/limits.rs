@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use minder::poll::{Events, Interest, Poller, Token};
 
-use super::{Signal, names, open, silent, told, wait_events};
+use super::{Signal, names, open, reported, silent, wait_events};
 use crate::support::{each_backend, patience};
 
 #[test]
@@ -20,13 +20,13 @@ fn each_of_4096_handles_is_reported() {
         assert_eq!(names(&wait_events(&poller, Instant::now())), [0; 0]);
         for number in [0, 1, 62, 63, 64, 65, 127, 1020, 1021, 2048, 4095] {
             events[number].set();
-            assert_eq!(told(&poller), [number as u64]);
+            assert_eq!(reported(&poller), [number as u64]);
         }
         events.iter().for_each(Signal::set);
         let mut seen = HashSet::new();
         while seen.len() < events.len() {
-            for number in told(&poller) {
-                assert!(seen.insert(number), "{number} twice before all were told once");
+            for number in reported(&poller) {
+                assert!(seen.insert(number), "{number} twice before all were reported once");
             }
         }
         silent(&poller);
@@ -47,9 +47,12 @@ fn no_handle_starves_while_all_stay_set() {
         }
         let mut counts = vec![0_u32; events.len()];
         while counts.contains(&0) {
-            for number in told(&poller) {
+            for number in reported(&poller) {
                 counts[number as usize] += 1;
-                assert!(counts[number as usize] <= 2, "{number} is told a third time before all were told");
+                assert!(
+                    counts[number as usize] <= 2,
+                    "{number} is reported a third time before all were reported"
+                );
             }
         }
     });

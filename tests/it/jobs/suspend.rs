@@ -12,8 +12,8 @@ fn suspend_stops_all_jobs_and_starts_none() {
             assert!(test.pool.wait_suspended(patience()));
             assert!(test.pool.wait_suspended(Instant::now()), "it stays so");
             // Earlier exits may still be reported.
-            let told = Instant::now() + Duration::from_millis(50);
-            while Instant::now() < told {
+            let end = Instant::now() + Duration::from_millis(50);
+            while Instant::now() < end {
                 std::thread::yield_now();
             }
             let (starts, ends) = test.counts();

@@ -104,8 +104,8 @@ fn silent_closed_source_hides_no_other() {
                 lower(&other);
             }
             // io_uring holds the file, poll(2) reports none, epoll has forgotten it.
-            let told = tokens(&poller);
-            assert_eq!(told, if backend == Backend::Poll { vec![1] } else { vec![] });
+            let reported = tokens(&poller);
+            assert_eq!(reported, if backend == Backend::Poll { vec![1] } else { vec![] });
             assert_eq!(poller.delete(&closed).is_ok(), backend != Backend::Epoll);
             assert_eq!(tokens(&poller), [0; 0]);
         });

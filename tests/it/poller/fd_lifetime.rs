@@ -44,14 +44,14 @@ fn delete_releases_the_file() {
                     continue;
                 }
                 for looked in [false, true] {
-                    for told in [false, true] {
+                    for reported in [false, true] {
                         let poller = open(backend);
                         let (ours, theirs) = pair().expect("create socket pair");
                         poller.add(&ours, Token(1), interest).expect("add source");
                         if looked {
                             expect(&poller, &[]);
                         }
-                        if told {
+                        if reported {
                             (&theirs).write_all(b"x").expect("write bytes");
                             expect(&poller, &[1]);
                             (&ours).read_exact(&mut [0]).expect("read bytes");
@@ -60,7 +60,7 @@ fn delete_releases_the_file() {
                         drop(ours);
                         assert!(
                             hung_up(&theirs),
-                            "{interest:?}, looked {looked}, told {told}: it is held open"
+                            "{interest:?}, looked {looked}, reported {reported}: it is held open"
                         );
                         expect(&poller, &[]);
                     }
@@ -128,7 +128,7 @@ fn dropped_poller_releases_everything() {
     alone("poller::fd_lifetime::dropped_poller_releases_everything", || {
         each_backend(|backend| {
             let before = crate::support::open_descriptors();
-            for news in [false, cfg!(unix)] {
+            for has_handle in [false, cfg!(unix)] {
                 let (ours, theirs) = pair().expect("create socket pair");
                 let poller = open(backend);
                 poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
@@ -136,7 +136,7 @@ fn dropped_poller_releases_everything() {
                     .add_timer(Token(2), Instant::now() + Duration::from_secs(60), Duration::ZERO)
                     .expect("add timer");
                 expect(&poller, &[]);
-                if news {
+                if has_handle {
                     poller.poll_handle().expect("get poll handle");
                 }
                 drop(poller);
@@ -162,10 +162,10 @@ fn delete_releases_a_file_while_the_wait_ends_for_another_source() {
                 poller.add(&other, Token(2), Interest::READABLE).expect("add source");
                 std::thread::scope(|scope| {
                     let waiting = scope.spawn(|| {
-                        let told = names(&wait_events(&poller, patience()));
+                        let reported = names(&wait_events(&poller, patience()));
                         // It lives on, and does not come back.
                         assert!(soon(|| hung_up(&theirs)), "it is held open, round {round}");
-                        told
+                        reported
                     });
                     crate::support::nap(Duration::from_micros(500));
                     raise(&other);

@@ -13,14 +13,14 @@ const LONG: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(10);
 
 /// Nothing is readable, or else once, and the wait that follows finds nothing.
-fn assert_quiet(poller: &Poller, news: BorrowedFd<'_>, what: &str) {
+fn assert_quiet(poller: &Poller, handle: BorrowedFd<'_>, what: &str) {
     for _ in 0..2 {
-        if !readable(news, SHORT) {
+        if !readable(handle, SHORT) {
             return;
         }
         assert_eq!(look(poller), [], "{what}");
     }
-    assert!(!readable(news, SHORT), "{what}: readable again and again, with nothing to tell");
+    assert!(!readable(handle, SHORT), "{what}: readable again and again, with nothing to report");
 }
 
 #[test]
@@ -33,28 +33,28 @@ fn ready_source_is_announced_until_served() {
             if before {
                 raise(&source);
             }
-            let news = poller.poll_handle().expect("get poll handle");
+            let handle = poller.poll_handle().expect("get poll handle");
             if !before {
-                assert_quiet(&poller, news, "nothing is ready");
+                assert_quiet(&poller, handle, "nothing is ready");
                 raise(&source);
             }
             for round in 0..3 {
-                assert!(readable(news, LONG), "round {round}: it is ready");
+                assert!(readable(handle, LONG), "round {round}: it is ready");
                 assert_eq!(tokens(&poller), [1]);
             }
             lower(&source);
-            assert_quiet(&poller, news, "it was served");
+            assert_quiet(&poller, handle, "it was served");
             // Many times, so that a report of an earlier time shows.
             for round in 0..50 {
                 raise(&source);
-                assert!(readable(news, LONG), "round {round}");
+                assert!(readable(handle, LONG), "round {round}");
                 if round % 2 == 0 {
                     assert_eq!(tokens(&poller), [1]);
                 }
                 lower(&source);
                 assert_eq!(tokens(&poller), [0; 0]);
             }
-            assert_quiet(&poller, news, "it was served");
+            assert_quiet(&poller, handle, "it was served");
         }
     });
 }
@@ -67,27 +67,27 @@ fn changes_of_sources_are_announced() {
         let ready = counter();
         let other = counter();
         raise(&ready);
-        let news = poller.poll_handle().expect("get poll handle");
-        assert_quiet(&poller, news, "there is no source");
+        let handle = poller.poll_handle().expect("get poll handle");
+        assert_quiet(&poller, handle, "there is no source");
         poller.add(&ready, Token(1), Interest::READABLE).expect("add source");
-        assert!(readable(news, LONG), "a source that was ready when it was added");
+        assert!(readable(handle, LONG), "a source that was ready when it was added");
         assert_eq!(tokens(&poller), [1]);
         poller.delete(&ready).expect("delete source");
-        assert_quiet(&poller, news, "it was deleted");
+        assert_quiet(&poller, handle, "it was deleted");
         poller.add(&other, Token(2), Interest::READABLE).expect("add source");
-        assert_quiet(&poller, news, "another one that is not ready");
+        assert_quiet(&poller, handle, "another one that is not ready");
         poller.modify(&other, Token(3), Interest::WRITABLE).expect("modify source");
-        assert!(readable(news, LONG), "it has room");
+        assert!(readable(handle, LONG), "it has room");
         assert_eq!(tokens(&poller), [3]);
         poller.modify(&other, Token(4), Interest::READABLE).expect("modify source");
-        assert_quiet(&poller, news, "writability is no longer requested");
+        assert_quiet(&poller, handle, "writability is no longer requested");
         // A source that was reported once is not announced again until it is modified.
         poller.add(&ready, Token(5), Interest::READABLE.oneshot()).expect("add source");
-        assert!(readable(news, LONG));
+        assert!(readable(handle, LONG));
         assert_eq!(tokens(&poller), [5]);
-        assert_quiet(&poller, news, "it was reported once");
+        assert_quiet(&poller, handle, "it was reported once");
         poller.modify(&ready, Token(6), Interest::READABLE.oneshot()).expect("modify source");
-        assert!(readable(news, LONG), "still ready");
+        assert!(readable(handle, LONG), "still ready");
         assert_eq!(tokens(&poller), [6]);
     });
 }
@@ -100,19 +100,19 @@ fn hundreds_of_unserved_sources_are_announced() {
         for (token, source) in (0..).zip(&sources) {
             poller.add(source, Token(token), Interest::READABLE).expect("add source");
         }
-        let news = poller.poll_handle().expect("get poll handle");
-        assert_quiet(&poller, news, "nothing is ready");
+        let handle = poller.poll_handle().expect("get poll handle");
+        assert_quiet(&poller, handle, "nothing is ready");
         sources.iter().for_each(raise);
         let mut left = 600;
         let until = patience();
         while left > 0 {
-            assert!(readable(news, LONG) && Instant::now() < until, "{left} are left");
+            assert!(readable(handle, LONG) && Instant::now() < until, "{left} are left");
             for token in tokens(&poller) {
                 lower(&sources[token as usize]);
                 left -= 1;
             }
         }
-        assert_quiet(&poller, news, "all were served");
+        assert_quiet(&poller, handle, "all were served");
     });
 }
 
@@ -127,26 +127,26 @@ fn timers_are_announced_whenever_added() {
                 deadline
             };
             let early = before.then(|| add(1, 5));
-            let news = poller.poll_handle().expect("get poll handle");
+            let handle = poller.poll_handle().expect("get poll handle");
             let deadline = early.unwrap_or_else(|| {
-                assert_quiet(&poller, news, "there is no timer");
+                assert_quiet(&poller, handle, "there is no timer");
                 add(1, 5)
             });
             let until = patience();
             while look(&poller).is_empty() {
-                assert!(readable(news, LONG) && Instant::now() < until, "the timer was not announced");
+                assert!(readable(handle, LONG) && Instant::now() < until, "the timer was not announced");
             }
             assert!(Instant::now() >= deadline, "early");
-            assert_quiet(&poller, news, "the timer was reported");
+            assert_quiet(&poller, handle, "the timer was reported");
             // A timer that is added after one with a later deadline.
             let far = add(2, 60_000);
-            assert_quiet(&poller, news, "the timer is far in the future");
+            assert_quiet(&poller, handle, "the timer is far in the future");
             let near = add(3, 5);
-            assert!(readable(news, LONG) && Instant::now() < far, "the earlier timer was not announced");
+            assert!(readable(handle, LONG) && Instant::now() < far, "the earlier timer was not announced");
             assert_eq!(names(&wait_events(&poller, near)), [3]);
-            assert_quiet(&poller, news, "the far one is left");
+            assert_quiet(&poller, handle, "the far one is left");
             poller.delete_timer(Token(2)).expect("delete timer");
-            assert_quiet(&poller, news, "no timer is left");
+            assert_quiet(&poller, handle, "no timer is left");
         }
     });
 }
@@ -156,17 +156,17 @@ fn timers_are_announced_whenever_added() {
 fn own_wait_keeps_timers_for_the_foreign_loop() {
     each_backend(|backend| {
         let poller = open(backend);
-        let news = poller.poll_handle().expect("get poll handle");
+        let handle = poller.poll_handle().expect("get poll handle");
         for round in 0..10 {
             let deadline = Instant::now() + Duration::from_millis(8);
             poller.add_timer(Token(round), deadline, Duration::ZERO).expect("add timer");
-            let mut told = wait_events(&poller, Instant::now() + Duration::from_millis(2));
+            let mut reported = wait_events(&poller, Instant::now() + Duration::from_millis(2));
             let until = patience();
-            while told.is_empty() {
-                assert!(readable(news, LONG) && Instant::now() < until, "the timer was forgotten");
-                told = look(&poller);
+            while reported.is_empty() {
+                assert!(readable(handle, LONG) && Instant::now() < until, "the timer was forgotten");
+                reported = look(&poller);
             }
-            assert!(names(&told) == [round] && Instant::now() >= deadline, "{told:?}");
+            assert!(names(&reported) == [round] && Instant::now() >= deadline, "{reported:?}");
         }
     });
 }
@@ -176,21 +176,21 @@ fn wake_is_announced() {
     each_backend(|backend| {
         let poller = open(backend);
         let waker = poller.waker();
-        let news = poller.poll_handle().expect("get poll handle");
+        let handle = poller.poll_handle().expect("get poll handle");
         for round in 0..20 {
             if round == 1 {
-                assert_quiet(&poller, news, "the first wake was reported");
+                assert_quiet(&poller, handle, "the first wake was reported");
             }
             waker.wake().expect("wake poller");
-            assert!(readable(news, LONG), "round {round}");
+            assert!(readable(handle, LONG), "round {round}");
             let mut events = Events::new();
             poller.wait_deadline(&mut events, Some(Instant::now())).expect("wait for events");
             assert!(events.woken(), "round {round}");
         }
-        assert_quiet(&poller, news, "all wakes were reported");
+        assert_quiet(&poller, handle, "all wakes were reported");
         // From another thread, while the foreign loop sleeps.
         std::thread::scope(|scope| {
-            let foreign = scope.spawn(move || readable(news, LONG));
+            let foreign = scope.spawn(move || readable(handle, LONG));
             settle();
             waker.wake().expect("wake poller");
             assert!(foreign.join().expect("join foreign loop"));
@@ -204,19 +204,19 @@ fn process_exit_is_announced() {
     use minder::poll::Source;
     each_backend(|backend| {
         let poller = open(backend);
-        let news = poller.poll_handle().expect("get poll handle");
-        assert_quiet(&poller, news, "there is no process");
+        let handle = poller.poll_handle().expect("get poll handle");
+        assert_quiet(&poller, handle, "there is no process");
         let mut child = crate::support::quiet_child("sleep-ms 30").spawn().expect("spawn test child");
         poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("add process");
         let until = patience();
         while look(&poller).is_empty() {
-            assert!(readable(news, LONG) && Instant::now() < until, "the exit was not announced");
+            assert!(readable(handle, LONG) && Instant::now() < until, "the exit was not announced");
         }
         child.wait().expect("wait for child");
-        assert!(readable(news, LONG), "the exit is announced until the source is deleted");
+        assert!(readable(handle, LONG), "the exit is announced until the source is deleted");
         assert_eq!(tokens(&poller), [1]);
         poller.delete(Source::process(child.id())).expect("delete source");
-        assert_quiet(&poller, news, "it was deleted");
+        assert_quiet(&poller, handle, "it was deleted");
     });
 }
 
@@ -274,14 +274,14 @@ fn readiness_is_announced_after_the_requesting_thread_exited() {
             });
             assert_eq!(asker.join().expect("join asker"), [0; 0]);
         });
-        let news = poller.poll_handle().expect("get poll handle");
-        assert_quiet(&poller, news, "nothing is ready");
+        let handle = poller.poll_handle().expect("get poll handle");
+        assert_quiet(&poller, handle, "nothing is ready");
         for _ in 0..5 {
             raise(&source);
-            assert!(readable(news, LONG));
+            assert!(readable(handle, LONG));
             assert_eq!(tokens(&poller), [1]);
             lower(&source);
-            assert_quiet(&poller, news, "it was served");
+            assert_quiet(&poller, handle, "it was served");
         }
     });
 }
@@ -367,20 +367,20 @@ fn poll_handle_is_retried_after_a_failure() {
             if let Err(error) = refused {
                 assert_eq!(error.kind(), minder::ErrorKind::Exhausted, "{error}");
             }
-            let news = poller.poll_handle().expect("get poll handle");
+            let handle = poller.poll_handle().expect("get poll handle");
             // Another thread waits, too: the descriptor is the same ever after.
             std::thread::scope(|scope| {
                 assert_eq!(scope.spawn(|| tokens(&poller)).join().expect("join thread"), [0; 0]);
             });
             raise(&source);
-            rustix::io::fcntl_getfd(news).expect("read descriptor flags");
-            assert!(readable(news, LONG), "it is ready");
+            rustix::io::fcntl_getfd(handle).expect("read descriptor flags");
+            assert!(readable(handle, LONG), "it is ready");
             assert_eq!(tokens(&poller), [1]);
         });
     });
 }
 
-/// A thread that waits keeps its deadline when another one asks for news.
+/// A thread that waits keeps its deadline when another one asks for the poll handle.
 #[test]
 fn poll_handle_delays_no_deadline() {
     each_backend(|backend| {

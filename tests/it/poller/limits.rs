@@ -171,12 +171,12 @@ fn busy_source_does_not_hide_a_quiet_one() {
         for _ in 0..50 {
             (0..2).for_each(|_| expect(&poller, &[2]));
             raise(&quiet);
-            let mut told = [tokens(&poller), tokens(&poller)].concat();
+            let mut reported = [tokens(&poller), tokens(&poller)].concat();
             let until = patience();
-            while !is_prompt() && !told.contains(&1) && Instant::now() < until {
-                told.extend(tokens(&poller));
+            while !is_prompt() && !reported.contains(&1) && Instant::now() < until {
+                reported.extend(tokens(&poller));
             }
-            assert!(told.contains(&1) && told.contains(&2), "{told:?}");
+            assert!(reported.contains(&1) && reported.contains(&2), "{reported:?}");
             lower(&quiet);
         }
     });
@@ -207,7 +207,7 @@ fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
                 woken |= events.woken();
                 events.iter().for_each(|ready| seen[ready.token.0 as usize] += 1);
             }
-            assert!(woken, "the wake was not told, round {round}");
+            assert!(woken, "the wake was not reported, round {round}");
             assert!(!seen.contains(&0), "round {round}: {seen:?}");
             let least = seen.iter().min();
             let most = seen.iter().max();

@@ -20,13 +20,13 @@ fn sleeper() -> Child {
 
 /// Waits for one event and returns its token.
 fn next(poller: &Poller) -> u64 {
-    let told = wait_events(poller, patience());
-    match told[..] {
+    let reported = wait_events(poller, patience());
+    match reported[..] {
         [one] => {
             assert!(one.readable && !one.expired, "{one:?}");
             one.token.0
         }
-        _ => panic!("told {told:?}"),
+        _ => panic!("reported {reported:?}"),
     }
 }
 
@@ -49,7 +49,7 @@ fn child_exit_is_reported_until_deleted() {
         child.kill(Termination::IMMEDIATE).expect("kill child");
         assert_eq!([next(&poller), next(&poller)], [1, 1]);
         let exit = child.try_wait().expect("poll child");
-        assert!(exit.is_some(), "told before its end");
+        assert!(exit.is_some(), "reported before its end");
         assert_eq!(next(&poller), 1, "reaped, and not deleted");
         poller.delete(&child).expect("delete source");
         assert_silent(&poller, "it was deleted");
@@ -153,11 +153,11 @@ fn exit_of_a_process_started_elsewhere_is_reported() {
         assert_silent(&poller, "both live");
         kill(one);
         assert_eq!(next(&poller), 1);
-        assert!(!lives(one), "told before its end");
+        assert!(!lives(one), "reported before its end");
         poller.delete(Source::process(one)).expect("delete source");
         kill(other);
         assert_eq!(next(&poller), 2);
-        assert_silent(&poller, "told once");
+        assert_silent(&poller, "reported once");
     });
 }
 
@@ -200,10 +200,10 @@ fn oneshot_exit_is_reported_once() {
             poller.add(source(), Token(1), interest).expect("add process");
             child.kill(Termination::IMMEDIATE).expect("kill child");
             assert_eq!(next(&poller), 1);
-            assert_silent(&poller, "told once");
+            assert_silent(&poller, "reported once");
             poller.modify(source(), Token(2), interest).expect("modify source");
             assert_eq!(next(&poller), 2);
-            assert_silent(&poller, "told once");
+            assert_silent(&poller, "reported once");
             poller.delete(source()).expect("delete one-shot source");
             child.wait().expect("wait for child");
         }
@@ -236,7 +236,7 @@ fn exit_is_reported_to_a_wait_in_progress() {
     });
 }
 
-/// A wait with a deadline is as exact beside processes as without.
+/// A wait with a deadline is as exact with processes as without.
 #[test]
 fn processes_end_no_wait_early() {
     each_backend(|backend| {
@@ -265,15 +265,15 @@ fn many_exits_are_reported() {
         }
         let mut seen = vec![0; children.len()];
         while seen.contains(&0) {
-            let told = wait_events(&poller, patience());
+            let reported = wait_events(&poller, patience());
             assert!(
-                !told.is_empty(),
-                "{} ends were not told",
+                !reported.is_empty(),
+                "{} ends were not reported",
                 seen.iter().filter(|&&times| times == 0).count()
             );
-            told.iter().for_each(|one| seen[one.token.0 as usize] += 1);
+            reported.iter().for_each(|one| seen[one.token.0 as usize] += 1);
         }
-        assert!(seen.iter().all(|&times| times == 1), "some were told twice");
+        assert!(seen.iter().all(|&times| times == 1), "some were reported twice");
         for (number, child) in children.iter_mut().enumerate() {
             poller.delete(&*child).expect("delete source");
             let exit = child.try_wait().expect("poll child").expect("child has exited");

@@ -48,7 +48,7 @@ fn readable_source_is_reported_until_served() {
             "the other side is gone: {ready:?}"
         );
         poller.delete(&reader).expect("delete source");
-        expect_since(&poller, &[], "told after it was deleted");
+        expect_since(&poller, &[], "reported after it was deleted");
     });
 }
 
@@ -131,7 +131,7 @@ fn flags(ready: &[Readiness]) -> [bool; 3] {
     match ready {
         [] => [false; 3],
         [one] => [one.readable, one.writable, one.closed],
-        many => panic!("several are told: {many:?}"),
+        many => panic!("several are reported: {many:?}"),
     }
 }
 
@@ -139,11 +139,11 @@ fn flags(ready: &[Readiness]) -> [bool; 3] {
 fn soon(poller: &Poller, expected: [bool; 3], what: &str) {
     let until = patience();
     loop {
-        let told = only(poller);
-        if told == expected {
+        let reported = only(poller);
+        if reported == expected {
             return;
         }
-        assert!(Instant::now() < until, "{what}: told {told:?}, expected {expected:?}");
+        assert!(Instant::now() < until, "{what}: reported {reported:?}, expected {expected:?}");
     }
 }
 
@@ -151,11 +151,11 @@ fn soon(poller: &Poller, expected: [bool; 3], what: &str) {
 fn soon_closed(poller: &Poller) -> [bool; 3] {
     let until = patience();
     loop {
-        let told = only(poller);
-        if told[2] {
-            return told;
+        let reported = only(poller);
+        if reported[2] {
+            return reported;
         }
-        assert!(Instant::now() < until, "the hang-up was not told: {told:?}");
+        assert!(Instant::now() < until, "the hang-up was not reported: {reported:?}");
     }
 }
 
@@ -267,7 +267,7 @@ fn reset_connection_is_an_error() {
         drop(theirs);
         let until = patience();
         while !look(&poller).iter().any(|ready| ready.readable && ready.closed) {
-            assert!(Instant::now() < until, "the reset was not told");
+            assert!(Instant::now() < until, "the reset was not reported");
         }
         match ours.read(&mut [0]) {
             Err(error) => {
@@ -326,9 +326,9 @@ fn connecting_socket_is_writable_when_connected() {
         let next = begin(to);
         pollers[0].add(&next, Token(1), Interest::WRITABLE).expect("add source");
         let until = Instant::now() + Duration::from_millis(100);
-        let told = wait_events(&pollers[0], until);
+        let reported = wait_events(&pollers[0], until);
         pollers[0].delete(&next).expect("delete source");
-        if told.is_empty() {
+        if reported.is_empty() {
             break next;
         }
         waiting.push(next);
@@ -340,8 +340,8 @@ fn connecting_socket_is_writable_when_connected() {
     }
     (0..waiting.len()).for_each(|_| drop(listener.accept().expect("accept connection")));
     for poller in &pollers {
-        let told = wait_events(poller, patience());
-        assert_eq!(flags(&told), [false, true, false], "on {}", poller.backend());
+        let reported = wait_events(poller, patience());
+        assert_eq!(flags(&reported), [false, true, false], "on {}", poller.backend());
     }
 }
 
@@ -354,8 +354,8 @@ fn refused_connection_is_reported_as_closed() {
         let socket = begin(free);
         poller.add(&socket, Token(1), Interest::WRITABLE).expect("add source");
         // Readable, too, where the kernel reports unrequested readiness.
-        let told = soon_closed(&poller);
-        assert!(told[1], "the connection was refused: {told:?}");
+        let reported = soon_closed(&poller);
+        assert!(reported[1], "the connection was refused: {reported:?}");
         if cfg!(unix) {
             soon(&poller, ALL, "the connection was refused");
         }
@@ -405,7 +405,7 @@ fn terminal_is_readable_after_a_line_and_closed_with_its_peer() {
         drop(ours);
         let until = patience();
         while !look(&poller).iter().any(|ready| ready.token == Token(3) && ready.readable && ready.closed) {
-            assert!(Instant::now() < until, "the hang-up was not told");
+            assert!(Instant::now() < until, "the hang-up was not reported");
         }
     });
 }
@@ -414,11 +414,11 @@ fn terminal_is_readable_after_a_line_and_closed_with_its_peer() {
 fn soon_tokens(poller: &Poller, expected: &[u64], what: &str) {
     let until = patience();
     loop {
-        let told = tokens(poller);
-        if told == expected {
+        let reported = tokens(poller);
+        if reported == expected {
             return;
         }
-        assert!(Instant::now() < until, "{what}: told {told:?}, expected {expected:?}");
+        assert!(Instant::now() < until, "{what}: reported {reported:?}, expected {expected:?}");
     }
 }
 
@@ -461,7 +461,7 @@ fn hangup_is_reported_for_any_interest() {
 
 /// The same when more sources are added before the wait than one call hands over.
 #[test]
-fn source_served_before_a_wait_is_not_reported_beside_many_new_ones() {
+fn source_served_before_a_wait_is_not_reported_with_many_new_ones() {
     each_exact(|backend| {
         let poller = open(backend);
         let served = counter();

@@ -82,7 +82,7 @@ fn deleted_source_is_never_reported() {
                     "{ready:?}"
                 );
                 poller.delete(&reader).expect("delete source");
-                assert!(!tokens(&poller).contains(&round), "told after it was deleted");
+                assert!(!tokens(&poller).contains(&round), "reported after it was deleted");
                 round += 1;
             }
         });
@@ -149,9 +149,9 @@ fn modified_token_is_used_from_then_on() {
             while Instant::now() < end {
                 round += 1;
                 poller.modify(&source, Token(round), Interest::READABLE).expect("modify source");
-                let told = tokens(&poller);
-                let own: Vec<_> = told.iter().filter(|&&token| token != u64::MAX / 2).collect();
-                assert_eq!(own, [&round], "told {told:?} in round {round}");
+                let reported = tokens(&poller);
+                let own: Vec<_> = reported.iter().filter(|&&token| token != u64::MAX / 2).collect();
+                assert_eq!(own, [&round], "reported {reported:?} in round {round}");
             }
         });
     });
@@ -208,7 +208,7 @@ fn replaced_descriptor_does_not_report_its_predecessor() {
                 assert_eq!(
                     waiter.join().expect("join waiter"),
                     Ok(()),
-                    "a file that is never ready was told"
+                    "a file that is never ready was reported"
                 );
             }
         });
@@ -264,10 +264,10 @@ fn new_source_does_not_report_the_one_it_replaced() {
             }
             let _stop = on_drop(|| stop.store(true, Ordering::SeqCst));
             while race_continues(end, heard.load(Ordering::SeqCst) > 0) {
-                let told = names(&wait_events(&poller, Instant::now() + Duration::from_millis(1)));
-                heard.fetch_add(told.len() as u64, Ordering::SeqCst);
-                let quiet = told.iter().all(|token| token % 2 == 0);
-                assert!(quiet, "one that is never ready was told: {told:?}");
+                let reported = names(&wait_events(&poller, Instant::now() + Duration::from_millis(1)));
+                heard.fetch_add(reported.len() as u64, Ordering::SeqCst);
+                let quiet = reported.iter().all(|token| token % 2 == 0);
+                assert!(quiet, "one that is never ready was reported: {reported:?}");
             }
         });
         assert!(heard.load(Ordering::SeqCst) > 0, "the race was never run");
@@ -297,8 +297,8 @@ fn source_served_by_one_thread_is_reported_to_others_again() {
                 lower(&source);
                 // No thread waits again.
                 raise(&source);
-                let told = [first, second].map(|waiter| waiter.join().expect("join waiter"));
-                assert_eq!(told, [[1], [1]], "round {round}");
+                let reported = [first, second].map(|waiter| waiter.join().expect("join waiter"));
+                assert_eq!(reported, [[1], [1]], "round {round}");
             });
             lower(&source);
             served(&poller, "it was served");
@@ -343,8 +343,8 @@ fn deleted_tokens_are_never_reported_while_all_threads_change_sources() {
                 });
             }
             let _stop = on_drop(|| stop.store(true, Ordering::SeqCst));
-            let mut told = 0;
-            while race_continues(end, told > 0) {
+            let mut reported = 0;
+            while race_continues(end, reported > 0) {
                 let before: Vec<_> = lowest.iter().map(|lowest| lowest.load(Ordering::SeqCst)).collect();
                 for token in tokens(&poller) {
                     let thread = (token >> 32) as usize;
@@ -352,12 +352,12 @@ fn deleted_tokens_are_never_reported_while_all_threads_change_sources() {
                     let come_to = before[thread];
                     assert!(
                         number >= come_to,
-                        "{number} of thread {thread} was told, which had come to {come_to}"
+                        "{number} of thread {thread} was reported, which had come to {come_to}"
                     );
-                    told += 1;
+                    reported += 1;
                 }
             }
-            assert!(told > 0, "the race was never run");
+            assert!(reported > 0, "the race was never run");
         });
         expect_since(&poller, &[], "all were deleted");
     });
@@ -385,13 +385,13 @@ fn sources_are_reported_after_the_registering_thread_exited() {
         sources[..10].iter().for_each(raise);
         // A wait reports it, maybe a moment later: a kernel that worked for the thread first reports
         // that it ended.
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let until = patience();
-        while told != (0..10).collect::<Vec<_>>() {
-            assert!(Instant::now() < until, "only {told:?} are told");
+        while reported != (0..10).collect::<Vec<_>>() {
+            assert!(Instant::now() < until, "only {reported:?} are reported");
             let ready = wait_events(&poller, until);
             assert!(ready.iter().all(|one| !one.closed), "exit of a thread reported as a hang-up: {ready:?}");
-            told = names(&ready);
+            reported = names(&ready);
         }
         sources[..10].iter().for_each(lower);
         served(&poller, "all were served");
@@ -432,13 +432,13 @@ fn sources_are_reported_after_the_registering_thread_exited() {
         raise(&sources[3]);
         raise(&sources[4]);
         let expected = if has_edge(backend) { [103, 104] } else { [4, 103] };
-        let mut told = Vec::new();
-        while !expected.iter().all(|token| told.contains(token)) {
-            assert!(Instant::now() < until, "only {told:?} are told");
-            told.extend(names(&wait_events(&poller, until)));
+        let mut reported = Vec::new();
+        while !expected.iter().all(|token| reported.contains(token)) {
+            assert!(Instant::now() < until, "only {reported:?} are reported");
+            reported.extend(names(&wait_events(&poller, until)));
         }
-        let once = told.iter().filter(|&&token| token == 103).count();
-        assert_eq!((once, tokens(&poller).contains(&103)), (1, false), "told twice");
+        let once = reported.iter().filter(|&&token| token == 103).count();
+        assert_eq!((once, tokens(&poller).contains(&103)), (1, false), "reported twice");
     });
 }
 
@@ -504,13 +504,13 @@ fn new_thread_may_add_hundreds_of_sources_after_another_exited() {
         };
         for _ in 0..4 {
             assert_eq!(run(&|| tokens(&poller)), [0; 0]);
-            let told = run(&|| {
+            let reported = run(&|| {
                 for (token, source) in (0..).zip(&sources) {
                     poller.add(source, Token(token), Interest::READABLE).expect("add source");
                 }
                 tokens(&poller)
             });
-            assert_eq!(told, [0]);
+            assert_eq!(reported, [0]);
             sources.iter().for_each(|source| poller.delete(source).expect("delete source"));
         }
     });
@@ -546,14 +546,14 @@ fn poll_returns_while_a_source_becomes_ready_concurrently() {
             let mut round = 0;
             let mut waits = 0;
             let mut time = Duration::ZERO;
-            // Where rounds are slow, as beside much other work, there is one wait anyway.
+            // Where rounds are slow, as with much other work, there is one wait anyway.
             while Instant::now() < end || waits == 0 {
                 expect(&poller, &[]);
                 round += 1;
                 begun.store(round, Ordering::SeqCst);
                 let last = patience();
                 while tokens(&poller).is_empty() {
-                    assert!(Instant::now() < last, "what became ready in round {round} is never told");
+                    assert!(Instant::now() < last, "what became ready in round {round} is never reported");
                 }
                 lower(&source);
                 if round % 100 == 0 || waits == 0 && Instant::now() >= end {

@@ -26,13 +26,13 @@ fn timer_is_reported_once_with_its_token() {
         let poller = open(backend);
         let deadline = Instant::now() + millis(2);
         poller.add_timer(Token(3), deadline, NONE).expect("add timer");
-        let told = wait_events(&poller, patience());
+        let reported = wait_events(&poller, patience());
         assert!(Instant::now() >= deadline, "early");
-        assert_eq!(names(&told), [3]);
-        let one = told[0];
+        assert_eq!(names(&reported), [3]);
+        let one = reported[0];
         assert!(one.expired && !one.readable && !one.writable && !one.closed, "{one:?}");
         assert_eq!(one, timer(3), "the same on every backend");
-        assert_eq!(wait_events(&poller, Instant::now() + millis(3)), [], "told twice");
+        assert_eq!(wait_events(&poller, Instant::now() + millis(3)), [], "reported twice");
     });
 }
 
@@ -69,20 +69,20 @@ fn timers_with_tolerance_share_wakeups() {
             poller.add_timer(Token(number), start + millis(number), millis(20)).expect("add timer");
         }
         let mut waits = 0;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut events = Events::new();
-        while told.len() < 100 {
+        while reported.len() < 100 {
             poller.wait_deadline(&mut events, Some(patience())).expect("wait for events");
             let now = Instant::now();
             waits += 1;
             for ready in events.iter() {
                 assert!(now >= start + millis(ready.token.0), "early");
-                told.push(ready.token.0);
+                reported.push(ready.token.0);
             }
         }
         // 0 to 20 at 20, 21 to 41 at 41, … On a busy machine later ones come together.
         assert!(waits <= 8, "{waits} waits for 100 timers");
-        assert_eq!(told, (0..100).collect::<Vec<_>>(), "by their deadlines");
+        assert_eq!(reported, (0..100).collect::<Vec<_>>(), "by their deadlines");
     });
 }
 
@@ -113,8 +113,8 @@ fn timers_follow_sources_in_deadline_order() {
         }
         let mut events = Events::new();
         assert_eq!(poller.wait_deadline(&mut events, Some(now)).expect("wait for events"), 5);
-        let told: Vec<_> = events.iter().map(|ready| ready.token.0).collect();
-        assert_eq!(told, [50, 1, 2, 3, 4]);
+        let reported: Vec<_> = events.iter().map(|ready| ready.token.0).collect();
+        assert_eq!(reported, [50, 1, 2, 3, 4]);
     });
 }
 
@@ -185,10 +185,10 @@ fn timer_and_source_may_share_a_token() {
         poller.add(&source, Token(1), Interest::READABLE).expect("add source");
         poller.add_timer(Token(1), Instant::now(), NONE).expect("add timer");
         raise(&source);
-        let told = look(&poller);
-        assert_eq!(names(&told), [1, 1]);
-        assert!(told.iter().any(|one| one.expired && !one.readable), "{told:?}");
-        assert!(told.iter().any(|one| one.readable && !one.expired), "{told:?}");
+        let reported = look(&poller);
+        assert_eq!(names(&reported), [1, 1]);
+        assert!(reported.iter().any(|one| one.expired && !one.readable), "{reported:?}");
+        assert!(reported.iter().any(|one| one.readable && !one.expired), "{reported:?}");
         poller.delete(&source).expect("delete source");
         poller.add_timer(Token(1), Instant::now(), NONE).expect("add timer with freed token");
         assert!(matches!(look(&poller)[..], [one] if one.expired && !one.readable));
@@ -205,7 +205,7 @@ fn timer_is_deleted_once_and_not_added_twice() {
         assert!(error.kind() == ErrorKind::InvalidInput && error.to_string().contains('1'), "{error}");
         poller.delete_timer(Token(1)).expect("delete timer");
         assert_eq!(poller.delete_timer(Token(1)).expect_err("delete timer again").kind(), ErrorKind::Unknown);
-        assert_eq!(wait_events(&poller, soon + millis(3)), [], "told though it was deleted");
+        assert_eq!(wait_events(&poller, soon + millis(3)), [], "reported though it was deleted");
         // One that was reported is gone, too.
         poller.add_timer(Token(1), soon, NONE).expect("add timer with freed token");
         expect(&poller, &[1]);
@@ -264,14 +264,14 @@ fn exiting_waiter_takes_no_timer_along() {
                 }
                 // The nudged thread may be the one that leaves before that.
                 poller.add_timer(Token(round), Instant::now() + millis(6), NONE).expect("add timer");
-                let mut told = short.join().expect("join short wait");
-                if told.is_empty() {
-                    told = long.join().expect("join long wait");
+                let mut reported = short.join().expect("join short wait");
+                if reported.is_empty() {
+                    reported = long.join().expect("join long wait");
                 } else {
                     poller.notify().expect("wake poller");
                     assert_eq!(long.join().expect("join long wait"), []);
                 }
-                assert_eq!(names(&told), [round]);
+                assert_eq!(names(&reported), [round]);
                 assert!(start.elapsed() < limit, "the timer came with the deadline of the wait");
             });
         }
@@ -290,22 +290,22 @@ fn ten_thousand_timers_expire_in_order() {
         // One in ten goes again.
         (0..10_000).step_by(10).for_each(|number| poller.delete_timer(Token(number)).expect("delete timer"));
         let mut events = Events::new();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut waits = 0;
-        while told.len() < 9_000 {
+        while reported.len() < 9_000 {
             poller.wait_deadline(&mut events, Some(patience())).expect("wait for events");
             let now = Instant::now();
             waits += 1;
             for ready in events.iter() {
                 assert!(now >= at(ready.token.0), "early");
-                told.push(ready.token.0);
+                reported.push(ready.token.0);
             }
         }
         // 50 ms of deadlines, each a millisecond tolerant.
         assert!(waits <= 60, "{waits} waits");
-        assert!(told.windows(2).all(|pair| at(pair[0]) <= at(pair[1])), "not by their deadlines");
+        assert!(reported.windows(2).all(|pair| at(pair[0]) <= at(pair[1])), "not by their deadlines");
         assert_eq!(wait_events(&poller, Instant::now() + millis(2)), []);
-        let mut tokens = told;
+        let mut tokens = reported;
         tokens.sort_unstable();
         tokens.dedup();
         assert!(tokens.len() == 9_000 && tokens.iter().all(|token| token % 10 != 0));
@@ -334,7 +334,7 @@ fn timer_at_the_latest_instant_is_kept() {
 
 /// A source that is never served does not keep timers from expiring.
 #[test]
-fn timers_expire_beside_a_busy_source() {
+fn timers_expire_with_a_busy_source() {
     each_source(|backend| {
         let poller = open(backend);
         let source = counter();
@@ -346,9 +346,9 @@ fn timers_expire_beside_a_busy_source() {
         });
         let mut left = 10;
         while left > 0 {
-            let told = wait_events(&poller, patience());
-            assert!(told.iter().any(|one| one.token == Token(1000)), "the source is ready");
-            left -= told.iter().filter(|one| one.expired).count();
+            let reported = wait_events(&poller, patience());
+            assert!(reported.iter().any(|one| one.token == Token(1000)), "the source is ready");
+            left -= reported.iter().filter(|one| one.expired).count();
             assert!(start.elapsed() < Duration::from_secs(10), "{left} timers did not come");
         }
         lower(&source);

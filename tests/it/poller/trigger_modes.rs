@@ -23,14 +23,14 @@ fn oneshot_is_reported_once_until_modified() {
         writer.write_all(b"a").expect("write bytes");
         expect(&poller, &[1]);
         for _ in 0..3 {
-            expect_since(&poller, &[], "told twice");
+            expect_since(&poller, &[], "reported twice");
         }
         writer.write_all(b"b").expect("write bytes");
         expect_since(&poller, &[], "more bytes do not matter");
         // Still ready: reported again at once, by its new token.
         poller.modify(&reader, Token(2), ONCE).expect("modify source");
         expect(&poller, &[2]);
-        expect_since(&poller, &[], "told twice");
+        expect_since(&poller, &[], "reported twice");
         // Served, and changed: silent until there is more.
         reader.read_exact(&mut [0; 2]).expect("read two bytes");
         poller.modify(&reader, Token(3), ONCE).expect("modify source");
@@ -62,7 +62,7 @@ fn disarmed_source_can_be_deleted_and_added_again() {
         poller.add(&source, Token(3), ONCE).expect("add source");
         expect(&poller, &[3]);
         raise(&other);
-        expect_since(&poller, &[9], "its neighbour is told as ever");
+        expect_since(&poller, &[9], "its neighbour is reported as before");
     });
 }
 
@@ -85,7 +85,7 @@ fn hangup_of_a_disarmed_source_is_not_reported() {
         poller.modify(&ours, Token(2), ONCE).expect("modify source");
         let ready = wait_events(&poller, patience());
         assert!(names(&ready) == [2] && ready[0].closed, "{ready:?}");
-        expect_since(&poller, &[], "a hang-up, too, is told once");
+        expect_since(&poller, &[], "a hang-up, too, is reported once");
     });
 }
 
@@ -99,14 +99,14 @@ fn oneshot_is_reported_to_one_of_many_threads() {
         for round in 0..30 {
             poller.add(&source, Token(1), ONCE).expect("add source");
             poller.add(&end, Token(2), Interest::READABLE).expect("add source");
-            let told: usize = std::thread::scope(|scope| {
+            let reported: usize = std::thread::scope(|scope| {
                 let wait = || {
-                    let mut told = 0;
+                    let mut reported = 0;
                     loop {
                         let ready = names(&wait_events(&poller, patience()));
-                        told += ready.iter().filter(|&&token| token == 1).count();
+                        reported += ready.iter().filter(|&&token| token == 1).count();
                         if ready.contains(&2) {
-                            return told;
+                            return reported;
                         }
                         assert!(!ready.is_empty(), "the end was not reported");
                     }
@@ -122,12 +122,12 @@ fn oneshot_is_reported_to_one_of_many_threads() {
             // The end may have been reported before.
             let mut rest = 0;
             let until = patience();
-            while told + rest == 0 && std::time::Instant::now() < until {
+            while reported + rest == 0 && std::time::Instant::now() < until {
                 rest += tokens(&poller).iter().filter(|&&token| token == 1).count();
                 assert!(rest > 0 || !super::is_prompt(), "the source was not reported, round {round}");
             }
             rest += tokens(&poller).iter().filter(|&&token| token == 1).count();
-            assert_eq!(told + rest, 1, "round {round}");
+            assert_eq!(reported + rest, 1, "round {round}");
             lower(&source);
             lower(&end);
             poller.delete(&source).expect("delete source");
@@ -211,7 +211,7 @@ fn edge_is_reported_at_once_and_after_modify() {
     });
 }
 
-/// News that come during a wait, and outside of one.
+/// A source becomes ready during a wait, and between two waits.
 #[test]
 fn edge_is_never_lost() {
     each_source(|backend| {
@@ -228,8 +228,11 @@ fn edge_is_never_lost() {
                     settle();
                 }
                 raise(&source);
-                let told = waiting.join().expect("join waiter");
-                assert!(!told.is_empty() && told.iter().all(|&token| token == 1), "round {round}: {told:?}");
+                let reported = waiting.join().expect("join waiter");
+                assert!(
+                    !reported.is_empty() && reported.iter().all(|&token| token == 1),
+                    "round {round}: {reported:?}"
+                );
             });
             lower(&source);
         }

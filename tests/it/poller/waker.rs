@@ -1,4 +1,4 @@
-//! Wakes: none is lost, none is reported twice, beside all other reasons to return.
+//! Wakes: none is lost, none is reported twice, among all other reasons to return.
 
 #![cfg_attr(unix, expect(unsafe_code, reason = "signals to one thread"))]
 
@@ -36,7 +36,7 @@ fn wakes_are_merged_and_the_next_wait_is_quiet() {
 }
 
 #[test]
-fn wake_is_reported_beside_ready_sources() {
+fn wake_is_reported_with_ready_sources() {
     each_backend(|backend| {
         let poller = open(backend);
         let (reader, mut writer) = pipe().expect("create pipe");
@@ -211,7 +211,7 @@ fn wake_is_not_mistaken_for_a_new_timer() {
                 let count = poller.wait_deadline(&mut events, Some(patience())).expect("wait for events");
                 if count > 0 || !events.woken() {
                     stop.store(true, Ordering::SeqCst);
-                    panic!("told {count}, woken: {}", events.woken());
+                    panic!("reported {count}, woken: {}", events.woken());
                 }
                 stored.fetch_add(1, Ordering::SeqCst);
             }
@@ -246,7 +246,7 @@ fn new_timer_alone_ends_no_wait() {
 }
 
 #[test]
-fn wake_is_reported_beside_busy_sources() {
+fn wake_is_reported_with_busy_sources() {
     each_source(|backend| {
         let poller = open(backend);
         let busy: Vec<_> = (0..300).map(|_| counter()).collect();

@@ -247,15 +247,15 @@ pub(super) fn expect_since(poller: &Poller, expected: &[u64], what: &str) {
         );
         return;
     }
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let until = patience();
-    while told != expected {
+    while reported != expected {
         let new = names(&wait_events(poller, until));
-        assert!(!new.is_empty(), "{what}: told {told:?}, expected {expected:?}");
+        assert!(!new.is_empty(), "{what}: reported {reported:?}, expected {expected:?}");
         assert!(new.iter().all(|token| expected.contains(token)), "{what}: {new:?}, expected {expected:?}");
-        told.extend(new);
-        told.sort_unstable();
-        told.dedup();
+        reported.extend(new);
+        reported.sort_unstable();
+        reported.dedup();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Plays a script on a `BackgroundSet`.
+//! Runs a script on a `BackgroundSet`.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use minder::{
     SpawnOptions, Termination,
 };
 
-use super::model::{Kid, Promises};
+use super::model::{ModelChild, Promises};
 use super::plan::{Ending, How, Plan, Script, Step, input_bytes};
 use super::processes::Tag;
 use crate::support::{patience, readable};
@@ -16,17 +16,17 @@ use crate::support::{patience, readable};
 /// How long the end of a script waits before it continues children that a signal stopped.
 const IDLE: Duration = Duration::from_millis(10);
 
-struct Player<'a> {
+struct Runner<'a> {
     script: &'a Script,
     set: BackgroundSet,
     taken_bytes: usize,
-    kids: Vec<Option<Kid<'a>>>,
+    children: Vec<Option<ModelChild<'a>>>,
     held: VecDeque<Chunk>,
     kept: usize,
     promises: Promises,
 }
 
-pub(super) fn play(script: &Script, backend: Backend, eager_exit: bool, taken_bytes: usize) {
+pub(super) fn run(script: &Script, backend: Backend, eager_exit: bool, taken_bytes: usize) {
     let config = BackgroundSetOptions::new()
         .set(super::set::config(backend, &script.limits))
         .eager_exit(eager_exit)
@@ -38,27 +38,27 @@ pub(super) fn play(script: &Script, backend: Backend, eager_exit: bool, taken_by
         closes_silent: script.limits.leak_ms.is_some(),
         is_in_step: false,
     };
-    let mut player = Player {
+    let mut runner = Runner {
         script,
         set,
         taken_bytes,
-        kids: Vec::new(),
+        children: Vec::new(),
         held: VecDeque::new(),
         kept: script.kept,
         promises,
     };
     for step in &script.steps {
-        player.step(step);
-        player.check();
+        runner.step(step);
+        runner.check();
     }
     match &script.ending {
         Ending::Drop => (),
-        Ending::Kill(how) => player.stop(how),
-        Ending::Finish => player.finish(),
+        Ending::Kill(how) => runner.stop(how),
+        Ending::Finish => runner.finish(),
     }
 }
 
-impl<'a> Player<'a> {
+impl<'a> Runner<'a> {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Spawn(number) => self.spawn(*number),
@@ -83,27 +83,27 @@ impl<'a> Player<'a> {
                 }
             }
             Step::Release => self.held.clear(),
-            Step::CloseStdin(number) => self.with(*number, |set, kid| {
-                set.close_stdin(kid.id).expect("close stdin");
-                kid.stdin_open = false;
+            Step::CloseStdin(number) => self.with(*number, |set, child| {
+                set.close_stdin(child.id).expect("close stdin");
+                child.stdin_open = false;
             }),
-            Step::Kill(number, how) => self.with(*number, |set, kid| kill(set, kid, how)),
+            Step::Kill(number, how) => self.with(*number, |set, child| kill(set, child, how)),
             // The child may be reaped before its `Done` is taken, and its pid used again.
             Step::Stop(_) | Step::Continue(_) => (),
             other => unreachable!("a step that a background set does not have: {other:?}"),
         }
     }
 
-    fn with(&mut self, number: usize, act: impl FnOnce(&BackgroundSet, &mut Kid<'a>)) {
-        if let Some(kid) = self.kids.get_mut(number).and_then(Option::as_mut)
-            && kid.done.is_none()
+    fn with(&mut self, number: usize, act: impl FnOnce(&BackgroundSet, &mut ModelChild<'a>)) {
+        if let Some(child) = self.children.get_mut(number).and_then(Option::as_mut)
+            && child.done.is_none()
         {
-            act(&self.set, kid);
+            act(&self.set, child);
         }
     }
 
     fn live(&self) -> usize {
-        self.kids.iter().flatten().filter(|kid| kid.done.is_none()).count()
+        self.children.iter().flatten().filter(|child| child.done.is_none()).count()
     }
 
     fn spawn(&mut self, number: usize) {
@@ -112,41 +112,41 @@ impl<'a> Player<'a> {
         let (command, files) = plan.command(tag.word());
         let now = Instant::now();
         let is_full = self.live() >= self.script.limits.children;
-        let id = match self.set.spawn(&command, Kid::options(plan, now)) {
+        let id = match self.set.spawn(&command, ModelChild::options(plan, now)) {
             Ok(id) => id,
             Err(error) => {
                 assert!(is_full && error.kind() == ErrorKind::Limit, "spawn: {error}");
-                self.kids.push(None);
+                self.children.push(None);
                 return;
             }
         };
         assert!(!is_full, "more children than the limit");
         let pid = self.set.pid(id).expect("get pid");
-        let mut kid = Kid::new(plan, id, pid, tag, files);
+        let mut child = ModelChild::new(plan, id, pid, tag, files);
         if let Some((ms, how)) = &plan.deadline {
-            kid.note_deadline(now + Duration::from_millis(*ms), how);
+            child.note_deadline(now + Duration::from_millis(*ms), how);
         }
-        self.kids.push(Some(kid));
+        self.children.push(Some(child));
     }
 
     fn write(&mut self, number: usize, bytes: usize) {
-        let Some(kid) = self.kids.get_mut(number).and_then(Option::as_mut) else { return };
-        let all = input_bytes(kid.accepted + bytes);
-        match self.set.write(kid.id, &all[kid.accepted..]) {
+        let Some(child) = self.children.get_mut(number).and_then(Option::as_mut) else { return };
+        let all = input_bytes(child.accepted + bytes);
+        match self.set.write(child.id, &all[child.accepted..]) {
             Ok(count) => {
-                assert!(kid.done.is_none() && kid.stdin_open, "written without a pipe");
+                assert!(child.done.is_none() && child.stdin_open, "written without a pipe");
                 assert!(count <= bytes, "{count} of {bytes} bytes were taken");
-                kid.accepted += count;
+                child.accepted += count;
             }
             Err(error) if error.kind() == ErrorKind::Unknown => {
                 // The child may be done before its `Done` is taken.
-                let ends = kid.may_be_killed() || !kid.plan.reads_all();
-                assert!(kid.done.is_some() || !kid.stdin_open || ends, "{error}");
+                let ends = child.may_be_killed() || !child.plan.reads_all();
+                assert!(child.done.is_some() || !child.stdin_open || ends, "{error}");
             }
             Err(error) => {
                 assert_eq!(error.io_error().kind(), std::io::ErrorKind::BrokenPipe, "{error}");
-                assert!(!kid.plan.reads_all() || kid.may_be_killed(), "it reads its input: {error}");
-                kid.stdin_open = false;
+                assert!(!child.plan.reads_all() || child.may_be_killed(), "it reads its input: {error}");
+                child.stdin_open = false;
             }
         }
     }
@@ -161,9 +161,9 @@ impl<'a> Player<'a> {
         assert!(!is_ready || count > 0, "readable without an event");
         for event in events {
             let id = event.child().unwrap_or_else(|| panic!("{event:?} has no child"));
-            let kid = self.kids.iter_mut().flatten().find(|kid| kid.id == id);
-            let kid = kid.unwrap_or_else(|| panic!("{event:?} of an unknown child"));
-            if let Some(chunk) = kid.record(event, self.promises) {
+            let child = self.children.iter_mut().flatten().find(|child| child.id == id);
+            let child = child.unwrap_or_else(|| panic!("{event:?} of an unknown child"));
+            if let Some(chunk) = child.record(event, self.promises) {
                 self.held.push_back(chunk);
             }
             while self.held.len() > self.kept {
@@ -175,18 +175,18 @@ impl<'a> Player<'a> {
 
     fn check(&self) {
         assert_eq!(self.set.len(), self.live());
-        for kid in self.kids.iter().flatten() {
-            if kid.done.is_none() {
+        for child in self.children.iter().flatten() {
+            if child.done.is_none() {
                 // The next run may have begun.
-                let pid = self.set.pid(kid.id).expect("get pid");
-                assert!(pid == kid.pid || kid.plan.restarts.is_some(), "{pid} is not {}", kid.pid);
+                let pid = self.set.pid(child.id).expect("get pid");
+                assert!(pid == child.pid || child.plan.restarts.is_some(), "{pid} is not {}", child.pid);
                 continue;
             }
             let errors = [
-                self.set.pid(kid.id).map(drop),
-                self.set.write(kid.id, b"x").map(drop),
-                self.set.close_stdin(kid.id),
-                self.set.kill(kid.id, Termination::IMMEDIATE),
+                self.set.pid(child.id).map(drop),
+                self.set.write(child.id, b"x").map(drop),
+                self.set.close_stdin(child.id),
+                self.set.kill(child.id, Termination::IMMEDIATE),
             ];
             for (number, result) in errors.into_iter().enumerate() {
                 let kind = result.expect_err("use the id of a child that is done").kind();
@@ -203,8 +203,8 @@ impl<'a> Player<'a> {
         // Chunks that are kept may leave no room for the last bytes.
         self.held.clear();
         self.set.clone().stop(how.grace()).expect("stop set");
-        for kid in self.kids.iter().flatten().filter(|kid| kid.done.is_none()) {
-            assert!(!crate::support::lives(kid.pid), "child {} lives after the stop", kid.pid);
+        for child in self.children.iter().flatten().filter(|child| child.done.is_none()) {
+            assert!(!crate::support::lives(child.pid), "child {} lives after the stop", child.pid);
         }
         let error = self.set.spawn(&Command::new("true"), SpawnOptions::new());
         assert_eq!(error.expect_err("spawn after the stop").kind(), ErrorKind::Other);
@@ -212,12 +212,12 @@ impl<'a> Player<'a> {
 
     /// Brings every child to its end.
     fn finish(&mut self) {
-        for kid in self.kids.iter_mut().flatten().filter(|kid| kid.done.is_none()) {
-            self.set.close_stdin(kid.id).expect("close stdin");
-            kid.stdin_open = false;
+        for child in self.children.iter_mut().flatten().filter(|child| child.done.is_none()) {
+            self.set.close_stdin(child.id).expect("close stdin");
+            child.stdin_open = false;
             // Nothing else continues it.
-            if kid.needs_kill(self.script.limits.leak_ms) || kid.plan.stops() > 0 {
-                kill(&self.set, kid, &self.script.last_kill);
+            if child.needs_kill(self.script.limits.leak_ms) || child.plan.stops() > 0 {
+                kill(&self.set, child, &self.script.last_kill);
             }
         }
         let until = patience();
@@ -233,10 +233,10 @@ impl<'a> Player<'a> {
     }
 }
 
-fn kill(set: &BackgroundSet, kid: &mut Kid<'_>, how: &How) {
+fn kill(set: &BackgroundSet, child: &mut ModelChild<'_>, how: &How) {
     let at = Instant::now();
-    match set.kill(kid.id, how.termination()) {
-        Ok(()) => kid.note_kill(at, how),
+    match set.kill(child.id, how.termination()) {
+        Ok(()) => child.note_kill(at, how),
         // It is done, and its `Done` was not taken.
         Err(error) => assert_eq!(error.kind(), ErrorKind::Unknown, "{error}"),
     }

@@ -1,4 +1,4 @@
-//! Plays a script on one `Child`, and on one call of `Command::output_with`.
+//! Runs a script on one `Child`, and on one call of `Command::output_with`.
 
 use std::io::{Cursor, Read, Write};
 use std::thread::JoinHandle;
@@ -16,7 +16,7 @@ use crate::support::patience;
 const PIPE_BYTES: usize = 60_000;
 
 /// One child, and the threads that read its pipes.
-struct Player<'a> {
+struct Runner<'a> {
     plan: &'a Plan,
     child: Child,
     readers: [Option<Reader>; 2],
@@ -26,7 +26,7 @@ struct Player<'a> {
     exit: Option<ExitInfo>,
 }
 
-pub(super) fn play(script: &Script) {
+pub(super) fn run(script: &Script) {
     let plan = &script.children[0];
     let tag = Tag::of_child(script.seed, 0);
     let (command, files) = plan.command(tag.word());
@@ -35,19 +35,19 @@ pub(super) fn play(script: &Script) {
     let piped = plan.piped();
     let readers =
         [piped[0].then(|| reader(child.stdout.take())), piped[1].then(|| reader(child.stderr.take()))];
-    let mut player = Player { plan, child, readers, files, accepted: 0, kills: Vec::new(), exit: None };
+    let mut runner = Runner { plan, child, readers, files, accepted: 0, kills: Vec::new(), exit: None };
     for step in &script.steps {
-        player.step(step);
+        runner.step(step);
     }
-    if script.ending == Ending::Drop && player.exit.is_none() {
-        let Player { child, readers, .. } = player;
+    if script.ending == Ending::Drop && runner.exit.is_none() {
+        let Runner { child, readers, .. } = runner;
         drop(child);
         // The pipes end with what holds them.
         tag.kill_all();
         readers.into_iter().flatten().for_each(|reader| drop(reader.join().expect("join reader")));
         return;
     }
-    player.finish(&tag);
+    runner.finish(&tag);
 }
 
 /// Returns what was read, and the pipe. A terminal that were closed at once could hang the child up.
@@ -64,7 +64,7 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> Reader {
     })
 }
 
-impl Player<'_> {
+impl Runner<'_> {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Spawn(_) => (),
@@ -160,7 +160,7 @@ impl Player<'_> {
     }
 }
 
-/// Plays a script by one call.
+/// Runs a script by one call.
 pub(super) fn capture(script: &Script, timeout_ms: Option<u64>, bytes_max: usize, by_reader: bool) {
     let plan = &script.children[0];
     let tag = Tag::of_child(script.seed, 0);

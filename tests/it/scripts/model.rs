@@ -16,7 +16,7 @@ use super::plan::{Act, Files, How, LONG, Plan, signaled};
 use super::processes::Tag;
 
 /// A child that was started, what was done to it, and what was reported of it.
-pub(super) struct Kid<'a> {
+pub(super) struct ModelChild<'a> {
     pub(super) plan: &'a Plan,
     pub(super) id: ChildId,
     pub(super) pid: u32,
@@ -78,9 +78,9 @@ pub(super) struct Promises {
     pub(super) is_in_step: bool,
 }
 
-impl std::fmt::Debug for Kid<'_> {
+impl std::fmt::Debug for ModelChild<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Kid")
+        f.debug_struct("ModelChild")
             .field("tag", &self.tag)
             .field("pid", &self.pid)
             .field("arrived", &self.got.each_ref().map(Vec::len))
@@ -91,7 +91,7 @@ impl std::fmt::Debug for Kid<'_> {
     }
 }
 
-impl<'a> Kid<'a> {
+impl<'a> ModelChild<'a> {
     pub(super) fn new(plan: &'a Plan, id: ChildId, pid: u32, tag: Tag, files: Files) -> Self {
         Self {
             plan,

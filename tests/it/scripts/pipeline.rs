@@ -1,4 +1,4 @@
-//! Plays a script by one call of `Pipeline::output_with`.
+//! Runs a script by one call of `Pipeline::output_with`.
 
 use std::io::Cursor;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::processes::Tag;
 /// The exit code of a stage whose reader is gone.
 const NO_READER: ExitStatus = ExitStatus::Exited(141);
 
-pub(super) fn play(script: &Script, missing: Option<usize>) {
+pub(super) fn run(script: &Script, missing: Option<usize>) {
     let Host::Pipeline { timeout_ms, bytes_max, by_reader, .. } = script.host else { return };
     let plans = &script.children;
     let input = match plans[0].input {

@@ -1,4 +1,4 @@
-//! Plays a script on a `ChildSet`.
+//! Runs a script on a `ChildSet`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use minder::{
 };
 use rustix::process::Signal;
 
-use super::model::{Kid, Promises};
+use super::model::{ModelChild, Promises};
 use super::plan::{Ending, How, Limits, Plan, Script, Step, input_bytes};
 use super::processes::Tag;
 use crate::support::{limits, patience, readable};
@@ -40,12 +40,12 @@ pub(super) fn config(backend: Backend, drawn: &Limits) -> ChildSetOptions {
 }
 
 /// A set, its children, and the chunks that the caller keeps.
-struct Player<'a> {
+struct Runner<'a> {
     script: &'a Script,
     set: ChildSet,
     by_descriptor: bool,
     /// `None` for a child that was not started, because the set had too many.
-    kids: Vec<Option<Kid<'a>>>,
+    children: Vec<Option<ModelChild<'a>>>,
     held: VecDeque<Chunk>,
     kept: usize,
     promises: Promises,
@@ -53,7 +53,7 @@ struct Player<'a> {
     finishing: bool,
 }
 
-pub(super) fn play(script: &Script, backend: Backend, by_descriptor: bool) {
+pub(super) fn run(script: &Script, backend: Backend, by_descriptor: bool) {
     let set = ChildSet::new(config(backend, &script.limits)).expect("create set");
     let promises = Promises {
         exit_is_late: false,
@@ -61,29 +61,29 @@ pub(super) fn play(script: &Script, backend: Backend, by_descriptor: bool) {
         closes_silent: script.limits.leak_ms.is_some(),
         is_in_step: true,
     };
-    let mut player = Player {
+    let mut runner = Runner {
         script,
         set,
         by_descriptor,
-        kids: Vec::new(),
+        children: Vec::new(),
         held: VecDeque::new(),
         kept: script.kept,
         promises,
         finishing: false,
     };
     for step in &script.steps {
-        player.step(step);
-        player.check();
+        runner.step(step);
+        runner.check();
     }
     match &script.ending {
         Ending::Drop => return,
-        Ending::Kill(how) => player.kill_all(how),
+        Ending::Kill(how) => runner.kill_all(how),
         Ending::Finish => (),
     }
-    player.finish();
+    runner.finish();
 }
 
-impl<'a> Player<'a> {
+impl<'a> Runner<'a> {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Spawn(number) => self.spawn(*number),
@@ -93,7 +93,7 @@ impl<'a> Player<'a> {
             Step::KillAll(how) => self.kill_all(how),
             Step::SuspendAll => {
                 self.set.suspend_all().expect("suspend all children");
-                self.kids.iter_mut().flatten().for_each(Kid::note_suspended);
+                self.children.iter_mut().flatten().for_each(ModelChild::note_suspended);
             }
             Step::ResumeAll => self.set.resume_all().expect("resume all children"),
             Step::Take(events, ms) => self.take(*events, Duration::from_millis(*ms)),
@@ -110,17 +110,17 @@ impl<'a> Player<'a> {
             | Step::Deadline(number, _)
             | Step::Stream(number)
             | Step::Forward(number, _) => {
-                if let Some(kid) = self.kids.get_mut(*number).and_then(Option::as_mut)
-                    && kid.done.is_none()
+                if let Some(child) = self.children.get_mut(*number).and_then(Option::as_mut)
+                    && child.done.is_none()
                 {
-                    change(&mut self.set, kid, step);
+                    change(&mut self.set, child, step);
                 }
             }
         }
     }
 
     fn live(&self) -> usize {
-        self.kids.iter().flatten().filter(|kid| kid.done.is_none()).count()
+        self.children.iter().flatten().filter(|child| child.done.is_none()).count()
     }
 
     fn spawn(&mut self, number: usize) {
@@ -129,21 +129,21 @@ impl<'a> Player<'a> {
         let (command, files) = plan.command(tag.word());
         let now = Instant::now();
         let is_full = self.live() >= self.script.limits.children;
-        let id = match self.set.spawn(&command, Kid::options(plan, now)) {
+        let id = match self.set.spawn(&command, ModelChild::options(plan, now)) {
             Ok(id) => id,
             Err(error) => {
                 assert!(is_full && error.kind() == ErrorKind::Limit, "spawn: {error}");
-                self.kids.push(None);
+                self.children.push(None);
                 return;
             }
         };
         assert!(!is_full, "more children than the limit");
         let pid = self.set.pid(id).expect("get pid");
-        let mut kid = Kid::new(plan, id, pid, tag, files);
+        let mut child = ModelChild::new(plan, id, pid, tag, files);
         if let Some((ms, how)) = &plan.deadline {
-            kid.note_deadline(now + Duration::from_millis(*ms), how);
+            child.note_deadline(now + Duration::from_millis(*ms), how);
         }
-        self.kids.push(Some(kid));
+        self.children.push(Some(child));
     }
 
     fn spawn_missing(&mut self) {
@@ -160,31 +160,31 @@ impl<'a> Player<'a> {
     }
 
     fn write(&mut self, number: usize, bytes: usize) {
-        let Some(kid) = self.kids.get_mut(number).and_then(Option::as_mut) else { return };
-        let all = input_bytes(kid.accepted + bytes);
-        match self.set.write(kid.id, &all[kid.accepted..]) {
+        let Some(child) = self.children.get_mut(number).and_then(Option::as_mut) else { return };
+        let all = input_bytes(child.accepted + bytes);
+        match self.set.write(child.id, &all[child.accepted..]) {
             Ok(count) => {
                 // A pipe that was closed may have been that of the run before.
-                let has_pipe = kid.stdin_open || kid.plan.restarts.is_some();
-                assert!(kid.done.is_none() && has_pipe, "written without a pipe");
+                let has_pipe = child.stdin_open || child.plan.restarts.is_some();
+                assert!(child.done.is_none() && has_pipe, "written without a pipe");
                 assert!(count <= bytes, "{count} of {bytes} bytes were written");
-                kid.accepted += count;
+                child.accepted += count;
             }
             Err(error) if error.kind() == ErrorKind::Unknown => {
-                assert!(kid.done.is_some() || !kid.stdin_open || kid.between.is_some(), "{error}");
+                assert!(child.done.is_some() || !child.stdin_open || child.between.is_some(), "{error}");
             }
             Err(error) => {
                 assert_eq!(error.io_error().kind(), std::io::ErrorKind::BrokenPipe, "{error}");
-                assert!(!kid.plan.reads_all() || kid.may_be_killed(), "it reads its input: {error}");
-                kid.stdin_open = false;
+                assert!(!child.plan.reads_all() || child.may_be_killed(), "it reads its input: {error}");
+                child.stdin_open = false;
             }
         }
     }
 
     fn kill_all(&mut self, how: &How) {
         let now = Instant::now();
-        self.kids.iter_mut().flatten().filter(|kid| kid.done.is_none()).for_each(|kid| {
-            kid.note_kill(now, how);
+        self.children.iter_mut().flatten().filter(|child| child.done.is_none()).for_each(|child| {
+            child.note_kill(now, how);
         });
         self.set.kill_all(how.termination()).expect("kill all children");
     }
@@ -225,9 +225,9 @@ impl<'a> Player<'a> {
     fn record(&mut self, event: Event) {
         let Some(id) = event.child() else { return };
         let is_restarted = matches!(event, Event::Restarted { .. });
-        let kid = self.kids.iter_mut().flatten().find(|kid| kid.id == id);
-        let kid = kid.unwrap_or_else(|| panic!("{event:?} of an unknown child"));
-        if let Some(chunk) = kid.record(event, self.promises) {
+        let child = self.children.iter_mut().flatten().find(|child| child.id == id);
+        let child = child.unwrap_or_else(|| panic!("{event:?} of an unknown child"));
+        if let Some(chunk) = child.record(event, self.promises) {
             self.held.push_back(chunk);
         }
         if is_restarted && self.finishing {
@@ -244,15 +244,15 @@ impl<'a> Player<'a> {
         assert_eq!(self.set.is_empty(), self.live() == 0);
         let held: usize = self.held.iter().map(|chunk| chunk.len()).sum();
         assert!(self.set.buffered_bytes() >= held, "{} bytes, {held} held", self.set.buffered_bytes());
-        for kid in self.kids.iter().flatten() {
-            match (kid.done, kid.between) {
-                (None, None) => assert_eq!(self.set.pid(kid.id).expect("get pid"), kid.pid),
+        for child in self.children.iter().flatten() {
+            match (child.done, child.between) {
+                (None, None) => assert_eq!(self.set.pid(child.id).expect("get pid"), child.pid),
                 // It may run, and its `Restarted` is not taken.
                 (None, Some(_)) => {
                     let is_waiting = |error: minder::Error| error.kind() == ErrorKind::Unknown;
-                    assert!(self.set.pid(kid.id).map_or_else(is_waiting, |pid| pid > 0));
+                    assert!(self.set.pid(child.id).map_or_else(is_waiting, |pid| pid > 0));
                 }
-                (Some(_), _) => check_unknown(&mut self.set, kid),
+                (Some(_), _) => check_unknown(&mut self.set, child),
             }
         }
     }
@@ -261,18 +261,18 @@ impl<'a> Player<'a> {
     fn finish(&mut self) {
         self.finishing = true;
         self.set.resume_all().expect("resume all children");
-        for kid in self.kids.iter_mut().flatten().filter(|kid| kid.done.is_none()) {
-            self.set.close_stdin(kid.id).expect("close stdin");
-            kid.stdin_open = false;
-            if kid.needs_kill(self.script.limits.leak_ms) {
-                kid.note_kill(Instant::now(), &self.script.last_kill);
-                self.set.kill(kid.id, self.script.last_kill.termination()).expect("kill child");
+        for child in self.children.iter_mut().flatten().filter(|child| child.done.is_none()) {
+            self.set.close_stdin(child.id).expect("close stdin");
+            child.stdin_open = false;
+            if child.needs_kill(self.script.limits.leak_ms) {
+                child.note_kill(Instant::now(), &self.script.last_kill);
+                self.set.kill(child.id, self.script.last_kill.termination()).expect("kill child");
             }
         }
         let until = patience();
         let mut last_event = Instant::now();
         while self.live() > 0 {
-            let late: Vec<_> = self.kids.iter().flatten().filter(|kid| kid.done.is_none()).collect();
+            let late: Vec<_> = self.children.iter().flatten().filter(|child| child.done.is_none()).collect();
             assert!(Instant::now() < until, "not done: {late:?}");
             // The descriptor may become readable for a timer, without an event.
             if self.take_one(IDLE) {
@@ -280,7 +280,7 @@ impl<'a> Player<'a> {
             } else if last_event.elapsed() >= IDLE {
                 self.kept = 0;
                 self.held.clear();
-                self.kids.iter().flatten().for_each(Kid::continue_stopped);
+                self.children.iter().flatten().for_each(ModelChild::continue_stopped);
             }
         }
         self.check();
@@ -298,64 +298,64 @@ impl<'a> Player<'a> {
 }
 
 /// Does something to a child that is not done.
-fn change(set: &mut ChildSet, kid: &mut Kid<'_>, step: &Step) {
+fn change(set: &mut ChildSet, child: &mut ModelChild<'_>, step: &Step) {
     match step {
         Step::CloseStdin(_) => {
-            set.close_stdin(kid.id).expect("close stdin");
-            kid.stdin_open = false;
+            set.close_stdin(child.id).expect("close stdin");
+            child.stdin_open = false;
         }
         Step::Kill(_, how) => {
-            kid.note_kill(Instant::now(), how);
-            set.kill(kid.id, how.termination()).expect("kill child");
+            child.note_kill(Instant::now(), how);
+            set.kill(child.id, how.termination()).expect("kill child");
         }
         Step::Restart(_, how) => {
             let at = Instant::now();
-            let is_waiting = set.pid(kid.id).is_err();
-            match set.restart(kid.id, how.termination()) {
-                Ok(()) => kid.note_restart(at, how, is_waiting),
+            let is_waiting = set.pid(child.id).is_err();
+            match set.restart(child.id, how.termination()) {
+                Ok(()) => child.note_restart(at, how, is_waiting),
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
-                    assert!(kid.plan.restarts.is_none() || kid.may_be_killed(), "{error}");
+                    assert!(child.plan.restarts.is_none() || child.may_be_killed(), "{error}");
                 }
             }
         }
         Step::Suspend(_) => {
-            kid.note_suspended();
-            set.suspend(kid.id).expect("suspend child");
+            child.note_suspended();
+            set.suspend(child.id).expect("suspend child");
         }
-        Step::Resume(_) => set.resume(kid.id).expect("resume child"),
+        Step::Resume(_) => set.resume(child.id).expect("resume child"),
         Step::Stop(_) => {
-            kid.note_stopped();
-            kid.signal(Signal::STOP);
+            child.note_stopped();
+            child.signal(Signal::STOP);
         }
-        Step::Continue(_) => kid.signal(Signal::CONT),
-        Step::Deadline(_, None) => set.set_deadline(kid.id, None).expect("remove deadline"),
+        Step::Continue(_) => child.signal(Signal::CONT),
+        Step::Deadline(_, None) => set.set_deadline(child.id, None).expect("remove deadline"),
         Step::Deadline(_, Some((ms, how))) => {
             let at = Instant::now() + Duration::from_millis(*ms);
-            kid.note_deadline(at, how);
-            set.set_deadline(kid.id, Some((at, how.termination()))).expect("set deadline");
+            child.note_deadline(at, how);
+            set.set_deadline(child.id, Some((at, how.termination()))).expect("set deadline");
         }
         Step::Stream(_) => {
-            set.start_streaming(kid.id).expect("start streaming");
-            kid.note_streaming();
+            set.start_streaming(child.id).expect("start streaming");
+            child.note_streaming();
         }
-        Step::Forward(_, stream) => forward(set, kid, *stream),
+        Step::Forward(_, stream) => forward(set, child, *stream),
         _ => unreachable!("a step that is not of one child"),
     }
 }
 
-fn forward(set: &mut ChildSet, kid: &mut Kid<'_>, stream: Stream) {
-    if kid.is_forwarded(stream) {
+fn forward(set: &mut ChildSet, child: &mut ModelChild<'_>, stream: Stream) {
+    if child.is_forwarded(stream) {
         return;
     }
     let file = tempfile::tempfile().expect("create temporary file");
     let copy = file.try_clone().expect("duplicate handle");
-    match set.forward(kid.id, stream, &Arc::new(file)) {
-        Ok(()) => kid.note_forward(stream, copy),
+    match set.forward(child.id, stream, &Arc::new(file)) {
+        Ok(()) => child.note_forward(stream, copy),
         Err(error) => {
             // Streaming does not start in a child that is done except for its last events.
             assert!(
-                error.kind() == ErrorKind::InvalidInput && kid.plan.mode == OutputMode::AtExit,
+                error.kind() == ErrorKind::InvalidInput && child.plan.mode == OutputMode::AtExit,
                 "{error}"
             );
         }
@@ -363,8 +363,8 @@ fn forward(set: &mut ChildSet, kid: &mut Kid<'_>, stream: Stream) {
 }
 
 /// Checks that an id names nothing any more.
-fn check_unknown(set: &mut ChildSet, kid: &Kid<'_>) {
-    let id = kid.id;
+fn check_unknown(set: &mut ChildSet, child: &ModelChild<'_>) {
+    let id = child.id;
     let file = Arc::new(std::fs::File::open("/dev/null").expect("open null device"));
     let errors = [
         set.pid(id).map(drop),

@@ -121,7 +121,10 @@ fn queued_events_are_announced() {
             .map(|_| set.spawn(&test_child("both 5000"), SpawnOptions::default()).expect("spawn test child"))
             .collect();
         while !set.is_empty() {
-            assert!(readable(set.poll_handle().expect("get poll handle"), LONG), "news was not announced");
+            assert!(
+                readable(set.poll_handle().expect("get poll handle"), LONG),
+                "the event was not announced"
+            );
             if let Some(event) =
                 set.next_event_deadline(Some(Instant::now())).expect("wait for event").into_event()
             {
@@ -134,14 +137,14 @@ fn queued_events_are_announced() {
 
 /// What a loop waits for, here.
 #[cfg(unix)]
-fn borrowed(news: &std::os::fd::OwnedFd) -> std::os::fd::BorrowedFd<'_> {
-    news.as_fd()
+fn borrowed(fd: &std::os::fd::OwnedFd) -> std::os::fd::BorrowedFd<'_> {
+    fd.as_fd()
 }
 
 /// What a loop waits for, here.
 #[cfg(windows)]
-fn borrowed(news: &std::os::windows::io::OwnedHandle) -> std::os::windows::io::BorrowedHandle<'_> {
-    news.as_handle()
+fn borrowed(handle: &std::os::windows::io::OwnedHandle) -> std::os::windows::io::BorrowedHandle<'_> {
+    handle.as_handle()
 }
 
 /// A loop that asked for the descriptor once, as most loops do.
@@ -149,7 +152,7 @@ fn foreign_loop(set: &mut ChildSet, event_log: &mut EventLog) {
     // A copy names the same descriptor, and needs no borrow of the set.
     let fd = set.poll_handle().expect("get poll handle").try_clone_to_owned().expect("duplicate handle");
     while !set.is_empty() {
-        assert!(readable(borrowed(&fd), LONG), "news was not announced; {} children left", set.len());
+        assert!(readable(borrowed(&fd), LONG), "the event was not announced; {} children left", set.len());
         take_all(set, event_log);
     }
 }

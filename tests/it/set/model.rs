@@ -40,7 +40,7 @@ fn habits() -> impl Strategy<Value = (usize, usize, usize, usize)> {
     (0usize..40, prop_oneof![Just(512usize), Just(4096), Just(65_536)], 1usize..40_000, 1usize..200_000)
 }
 
-fn play(backend: Backend, scripts: &[Script], habits: (usize, usize, usize, usize)) {
+fn run(backend: Backend, scripts: &[Script], habits: (usize, usize, usize, usize)) {
     let (hands, buffer_bytes, child_bytes_max, bytes_max) = habits;
     let limits = limits(backend)
         .read_buffer_bytes(buffer_bytes)
@@ -119,7 +119,7 @@ proptest! {
     #[test]
     fn random_children_match_a_model(scripts in prop::collection::vec(script(), 1..12), habits in habits()) {
         for backend in crate::support::backends() {
-            play(backend, &scripts, habits);
+            run(backend, &scripts, habits);
         }
     }
 }

@@ -44,7 +44,7 @@ fn block_holds_the_child_within_the_limit() {
         assert!(set.buffered_bytes() <= 16 << 10, "{} bytes are held", set.buffered_bytes());
         assert!(
             bytes_in(&kept) >= 8 << 10 && bytes_in(&kept) <= 16 << 10,
-            "{} bytes were told",
+            "{} bytes were reported",
             bytes_in(&kept)
         );
         assert!(!kept.iter().any(|event| matches!(event, Event::Exited { .. })), "the child did not block");
@@ -449,7 +449,7 @@ fn blocked_child_can_be_killed() {
         }
         event_log.wait_all(&mut set);
         assert!(killed(event_log.outcome(id).exit.status, 9));
-        let told = &event_log.child(id).outs[0];
-        assert!(*told == patterned(told.len()), "a byte is missing between");
+        let reported = &event_log.child(id).outs[0];
+        assert!(*reported == patterned(reported.len()), "a byte is missing between");
     });
 }

@@ -186,12 +186,12 @@ fn full_pipe(nonblocking: bool) -> (Arc<File>, std::io::PipeReader, usize) {
     (Arc::new(file), reader, filled)
 }
 
-/// Returns a thread that reads everything once it is told to, or gives up waiting for that.
+/// Returns a thread that waits for a message, at most for the patience, and reads everything.
 #[cfg(unix)]
-fn read_later(mut reader: std::io::PipeReader, told: mpsc::Receiver<()>) -> JoinHandle<Vec<u8>> {
+fn read_later(mut reader: std::io::PipeReader, begin: mpsc::Receiver<()>) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
-        let _ = told.recv_timeout(patience().saturating_duration_since(Instant::now()));
-        drop(told);
+        let _ = begin.recv_timeout(patience().saturating_duration_since(Instant::now()));
+        drop(begin);
         let mut all = Vec::new();
         reader.read_to_end(&mut all).expect("read to end");
         all
@@ -361,8 +361,8 @@ fn streaming_child_is_blocked_at_the_limit() {
         }
         set.kill(id, Termination::IMMEDIATE).expect("kill child");
         stream_log.wait_all(&mut set);
-        let told = &stream_log.of(id).outs[0];
-        assert!(*told == patterned(told.len()), "a byte is missing, or there twice");
+        let reported = &stream_log.of(id).outs[0];
+        assert!(*reported == patterned(reported.len()), "a byte is missing, or there twice");
     });
 }
 
@@ -657,9 +657,9 @@ fn full_forward_pipe_blocks_only_its_child() {
             let mut other_done = None;
             let mut late = Vec::new();
             let until = patience();
-            let told = |stream_log: &mut StreamLog| !cfg!(target_os = "linux") || stream_log.of(id).exited;
+            let exited = |log: &mut StreamLog| !cfg!(target_os = "linux") || log.of(id).exited;
             while begun.elapsed() < Duration::from_millis(1200)
-                || ((other_done.is_none() || !told(&mut stream_log)) && Instant::now() < until)
+                || ((other_done.is_none() || !exited(&mut stream_log)) && Instant::now() < until)
             {
                 let deadline = Instant::now() + Duration::from_millis(5);
                 if let Some(event) =
@@ -672,7 +672,7 @@ fn full_forward_pipe_blocks_only_its_child() {
             }
             if cfg!(target_os = "linux") {
                 assert!(stream_log.of(id).done.is_none(), "given up, with bytes in its pipe");
-                assert!(stream_log.of(id).exited, "its exit is told");
+                assert!(stream_log.of(id).exited, "its exit is reported");
             }
             assert!(other_done.is_some(), "the other was not stream_log");
             // Most of them: a busy machine delays some.
@@ -704,11 +704,11 @@ fn terminal_forwarded_to_a_full_pipe_does_not_block_the_set() {
         command.args(["lines", "30", "5"]).group(minder::Group::Terminal(minder::Size::default()));
         let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         set.forward(id, Stream::Stdout, &file).expect("forward output");
-        // The reader begins when it is told to, or unblocks a blocked writer in the end.
-        let (begin, told) = mpsc::channel();
-        let thread = read_later(reader, told);
+        // The reader begins when a message arrives, or unblocks a blocked writer in the end.
+        let (sender, begin) = mpsc::channel();
+        let thread = read_later(reader, begin);
         read_for(&mut stream_log, &mut set, Duration::from_millis(300));
-        begin.send(()).expect("the set waited for the reader");
+        sender.send(()).expect("the set waited for the reader");
         stream_log.sinks.insert((id, Stream::Stdout), Arc::clone(&file));
         stream_log.wait_all(&mut set);
         drop((file, std::mem::take(&mut stream_log.sinks)));

@@ -20,11 +20,11 @@ fn press(signal: i32) {
     count(signal);
     nix::unistd::setpgid(nix::unistd::Pid::this(), nix::unistd::Pid::from_raw(0))
         .expect("create process group");
-    let (told, ended) = mpsc::channel();
+    let (sender, ended) = mpsc::channel();
     std::thread::spawn(move || {
         let mut command = quiet_child("exit 0");
         let mut child = command.fault_late(LATE).spawn().expect("spawn test child");
-        let _ = told.send(child.wait().expect("wait for child"));
+        let _ = sender.send(child.wait().expect("wait for child"));
     });
     let until = patience();
     let child = loop {

@@ -164,7 +164,7 @@ struct Failure {
     fault: Fault,
     shell: String,
     line: String,
-    told: String,
+    description: String,
 }
 
 /// The number of failures that one worker shrinks. The others are counted.
@@ -356,7 +356,8 @@ fn report(mut failures: Vec<Failure>, further: u64) {
     for ((fault, line), failures) in &lines {
         let mut shells: Vec<&str> = failures.iter().map(|failure| failure.shell.as_str()).collect();
         shells.dedup();
-        let _ = writeln!(text, "{fault:?}: {line:?}\n  in {}\n{}", shells.join(", "), failures[0].told);
+        let _ =
+            writeln!(text, "{fault:?}: {line:?}\n  in {}\n{}", shells.join(", "), failures[0].description);
     }
     panic!("{} distinct lines fail; {further} further failures were not made small\n{text}", lines.len());
 }

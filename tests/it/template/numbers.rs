@@ -131,7 +131,7 @@ fn arithmetic_accepts_signs() {
 
 /// A value next to a number is never evaluated: the job fails, or the value remains text.
 #[test]
-fn value_beside_a_number_is_not_evaluated() {
+fn value_next_to_a_number_is_not_evaluated() {
     let place = Place::new();
     let shells = shells();
     for (line, names) in MIXED {

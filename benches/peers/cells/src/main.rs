@@ -1,4 +1,4 @@
-//! Chains of cells and messages of JSON: `minder_cells` beside `serde_json` and `sonic_rs`.
+//! Chains of cells and messages of JSON: `minder_cells`, compared with `serde_json` and `sonic_rs`.
 //!
 //!     cells chain CONTESTANT CELLS
 //!     cells json CONTESTANT FILE TIMES
@@ -36,7 +36,7 @@ fn main() -> Result<()> {
             phase::run(heap, block.parse()?, cells.parse()?, phase, end == "through")?;
             Vec::new()
         }
-        _ => bail!("unknown arguments; cure: cells chain minder 1000000"),
+        _ => bail!("unknown arguments; hint: cells chain minder 1000000"),
     };
     for (name, value) in numbers {
         println!("{name},{value}");

@@ -1,4 +1,4 @@
-//! Sleeps, timers and ticks: `minder` beside the standard library, tokio and `spin_sleep`.
+//! Sleeps, timers and ticks: `minder` compared with the standard library, tokio and `spin_sleep`.
 //!
 //!     clock QUESTION CONTESTANT [--count N] [--time-us N] [--within-ms N] [--seed N]
 //!
@@ -35,7 +35,7 @@ fn main() -> Result<()> {
         "sleepers" => sleepers::measure,
         "timers" => timers::measure,
         "interval" => interval::measure,
-        other => bail!("unknown question `{other}`; cure: sleepers, timers or interval"),
+        other => bail!("unknown question `{other}`; hint: sleepers, timers or interval"),
     };
     let numbers =
         measure(&options).with_context(|| format!("{} {}", options.question, options.contestant))?;
@@ -48,7 +48,7 @@ fn main() -> Result<()> {
 impl Options {
     fn parse(mut args: impl Iterator<Item = String>) -> Result<Self> {
         let (Some(question), Some(contestant)) = (args.next(), args.next()) else {
-            bail!("no question and no contestant; cure: clock sleepers precise");
+            bail!("no question and no contestant; hint: clock sleepers precise");
         };
         let mut options = Self {
             question,

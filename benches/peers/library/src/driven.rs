@@ -1,5 +1,5 @@
 //! Captured children of minder in a program that runs on tokio's current-thread runtime, driven
-//! through the descriptor of a set, beside the set's own loop.
+//! through the descriptor of a set, compared with the set's own loop.
 
 use crate::Options;
 use crate::captured::{Tally, command, in_set};

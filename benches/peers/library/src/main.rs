@@ -1,5 +1,5 @@
-//! Children started, captured and waited for: `minder` beside the standard library, tokio and
-//! `posix_spawn`.
+//! Children started, captured and waited for: `minder` compared with the standard library, tokio
+//! and `posix_spawn`.
 //!
 //!     library QUESTION CONTESTANT --child PATH [--children N] [--at-once N] [--live N] [--host-mib N]
 //!             [--sleeper PATH]
@@ -32,7 +32,7 @@ pub(crate) struct Options {
     sleeper: OsString,
     children: u32,
     at_once: usize,
-    /// How many children live beside the one that exits, and with it.
+    /// The number of live children, including the one that exits.
     live: usize,
     host_mib: usize,
 }
@@ -47,7 +47,7 @@ fn main() -> Result<()> {
         "driven" => driven::measure(&options),
         "latency" => latency::measure(&options),
         "threads" => threads::measure(&options),
-        other => bail!("unknown question `{other}`; cure: lone, captured, driven, latency or threads"),
+        other => bail!("unknown question `{other}`; hint: lone, captured, driven, latency or threads"),
     };
     let row = row.with_context(|| format!("{} {}", options.question, options.contestant))?;
     black_box(&host);
@@ -75,7 +75,7 @@ impl Options {
     fn parse(mut args: impl Iterator<Item = OsString>) -> Result<Self> {
         let mut word = || args.next().and_then(|word| word.into_string().ok());
         let (Some(question), Some(contestant)) = (word(), word()) else {
-            bail!("no question and no contestant; cure: library captured minder --child PATH");
+            bail!("no question and no contestant; hint: library captured minder --child PATH");
         };
         let mut options = Self {
             question,
@@ -103,7 +103,7 @@ impl Options {
             }
         }
         if options.child.is_empty() {
-            bail!("no child; cure: --child PATH");
+            bail!("no child; hint: --child PATH");
         }
         Ok(options)
     }

@@ -1,5 +1,5 @@
-//! Items processed by two threads and finished by the caller's: the executor beside scoped threads that
-//! use bounded channels.
+//! Items processed by two threads and finished by the caller's: the executor compared with scoped
+//! threads that use bounded channels.
 
 use crate::Options;
 use crate::usage::{Stopwatch, monotonic};

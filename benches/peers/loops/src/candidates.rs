@@ -84,8 +84,8 @@ impl Bare {
 impl Candidate for Bare {
     fn wait(&mut self) -> Result<Option<usize>> {
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS_MAX];
-        let (told, _) = epoll::wait(&self.0, &mut events, None)?;
-        Ok(single(told.iter().map(|event| event.data.u64() as usize)))
+        let (reported, _) = epoll::wait(&self.0, &mut events, None)?;
+        Ok(single(reported.iter().map(|event| event.data.u64() as usize)))
     }
 }
 

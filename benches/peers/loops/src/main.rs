@@ -1,5 +1,5 @@
-//! One wait for one of N descriptors: `minder` beside other event loops and the bare system call,
-//! in one process.
+//! One wait for one of N descriptors: `minder` compared with other event loops and the bare system
+//! call, in one process.
 //!
 //!     loops [--rounds N] [--objects N,N,...] [--budget-ms N]
 //!
@@ -26,7 +26,7 @@ use std::time::Duration;
 /// The name in the rows of a cycle without a wait.
 const CALLS: &str = "signal+reset";
 
-/// Descriptors beside the objects: standard streams, sets, timers, wakers.
+/// Descriptors in addition to the objects: standard streams, sets, timers, wakers.
 const SPARE: u64 = 32;
 
 struct Options {
@@ -104,12 +104,12 @@ impl Options {
                 }
                 "--budget-ms" => options.budget = Duration::from_millis(value.parse()?),
                 _ => {
-                    bail!("unknown option `{arg}`; cure: loops [--rounds N] [--objects N,N] [--budget-ms N]")
+                    bail!("unknown option `{arg}`; hint: loops [--rounds N] [--objects N,N] [--budget-ms N]")
                 }
             }
         }
         if options.objects.contains(&0) {
-            bail!("no objects, no wait; cure: --objects 2,64");
+            bail!("no objects, no wait; hint: --objects 2,64");
         }
         Ok(options)
     }

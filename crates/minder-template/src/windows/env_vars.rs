@@ -214,7 +214,7 @@ impl Line {
             }
             if context.expanded_twice && bytes.contains(&b'%') {
                 return fail(
-                    "holds a `%`, and beside a pipe cmd may take it for a variable: give the command as \
+                    "holds a `%`, and next to a pipe cmd may take it for a variable: give the command as \
                      several words, or use `--shell pwsh`",
                 );
             }

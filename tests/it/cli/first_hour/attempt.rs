@@ -129,9 +129,9 @@ fn is_right(task: &Task, result: &Result) -> bool {
         out.sort_unstable();
         wanted.sort_unstable();
     }
-    let is_told = task.err.as_deref().is_none_or(|part| result.err.contains(part));
+    let is_reported = task.err.as_deref().is_none_or(|part| result.err.contains(part));
     let is_quiet = !task.is_quiet || result.err.is_empty();
-    result.status == task.status && (task.has_terminal || out == wanted) && is_told && is_quiet
+    result.status == task.status && (task.has_terminal || out == wanted) && is_reported && is_quiet
 }
 
 /// Returns the messages of minder on standard error, without the lines about the results of the run.
@@ -146,11 +146,12 @@ fn message(err: &str) -> String {
 /// Returns whether a message leads from the first line to the second.
 fn leads(first: &str, second: &str, message: &str, says: Option<&str>) -> bool {
     let before = words(first);
-    let told = words(message);
-    let is_told = |word: &String| told.contains(word) || told.iter().any(|pattern| stands_for(pattern, word));
+    let given = words(message);
+    let is_given =
+        |word: &String| given.contains(word) || given.iter().any(|pattern| stands_for(pattern, word));
     let new: Vec<String> = words(second).difference(&before).cloned().collect();
     assert!(!new.is_empty() || says.is_some(), "no word of `{second}` is new: what does the message say?");
-    says.is_none_or(|text| message.contains(text)) && new.iter().all(is_told)
+    says.is_none_or(|text| message.contains(text)) && new.iter().all(is_given)
 }
 
 /// Returns whether a word of a message, such as `TIME` or `fail=N`, stands for a word of a line.

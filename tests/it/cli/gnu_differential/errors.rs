@@ -69,7 +69,7 @@ pub(super) const CASES: &[Case] = &[
         .differs("An invalid value is refused"),
     case("--header : echo {x}").input(""),
     case("--header : --link echo ::: a b :::").status()
-        .differs("An empty source beside others is one empty value"),
+        .differs("An empty source next to others is one empty value"),
     case("--linkinputsource echo ::: a").status(),
     case("-S : -k echo ::: a b"),
     case("--sshlogin : -k echo ::: a"),

@@ -1,4 +1,5 @@
-//! Where cases are played: two equal directories a player, one after the other at the same place.
+//! Where cases are played: two equal directories a implementation, one after the other at the same
+//! place.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,9 +25,9 @@ const REFUSED: &str = "exit 255";
 /// How much of a long stream or file a report shows.
 const SHOWN: usize = 700;
 
-/// Who runs a case.
+/// The implementation of the command that runs a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Player {
+pub(super) enum Implementation {
     Gnu,
     Ours,
 }
@@ -58,7 +59,7 @@ impl Eq for Said {}
 /// Why GNU parallel cannot be used, if it cannot.
 pub(super) fn lacks_parallel() -> Option<String> {
     let Some(path) = find("parallel") else {
-        return Some("GNU parallel is not in PATH; cure: apt-get install parallel".to_owned());
+        return Some("GNU parallel is not in PATH; hint: apt-get install parallel".to_owned());
     };
     let mut command = Command::new(&path);
     let version = crate::support::stdout_of(command.arg("--version").stdin(Stdio::null()));
@@ -95,8 +96,8 @@ impl Scene {
         Self { root: crate::cli::temp_dir() }
     }
 
-    /// Plays the case in fresh directories.
-    pub(super) fn play(&self, case: &Case, player: Player) -> Result {
+    /// Runs the case in fresh directories.
+    pub(super) fn run(&self, case: &Case, implementation: Implementation) -> Result {
         self.clear();
         for (name, content) in case.files {
             let path = self.at("work").join(name);
@@ -107,17 +108,17 @@ impl Scene {
                 fs::set_permissions(&path, executable).expect("set permissions");
             }
         }
-        let mut command = self.command(player, case.is_script, case.line);
+        let mut command = self.command(implementation, case.is_script, case.line);
         for (name, value) in case.env {
             command.env(name, value);
         }
         let input = file_of(case.input.as_bytes());
-        let (mut status, mut out, err) = play(&command, input);
+        let (mut status, mut out, err) = run_captured(&command, input);
         if out.starts_with("Usage:\n") {
             // GNU parallel shows its help where it does not understand; our message differs.
             out.clear();
         }
-        if player == Player::Gnu && has_broken(&err) {
+        if implementation == Implementation::Gnu && has_broken(&err) {
             (status, out) = (REFUSED.to_owned(), String::new());
         }
         Result {
@@ -129,22 +130,22 @@ impl Scene {
         }
     }
 
-    /// Plays these arguments alone: the status and both outputs.
-    pub(super) fn play_words(
+    /// Runs the command with these arguments alone, and returns its status and both outputs.
+    pub(super) fn run_words(
         &self,
-        player: Player,
+        implementation: Implementation,
         words: &[String],
         input: &[u8],
     ) -> (String, Vec<u8>, String) {
-        let mut command = self.program(player);
+        let mut command = self.program(implementation);
         command.args(words);
         let out = file_of(b"");
         let err = file_of(b"");
-        let status = ended(self.dress(&mut command, player), file_of(input), &out, &err);
+        let status = ended(self.dress(&mut command, implementation), file_of(input), &out, &err);
         (status, content(out), String::from_utf8_lossy(&content(err)).into_owned())
     }
 
-    /// Files for the cases to come: they stay until the next `play`.
+    /// Writes files for the next cases. They stay until the next `run`.
     pub(super) fn place(&self, files: &[(String, Vec<u8>)]) {
         self.clear();
         for (name, content) in files {
@@ -166,13 +167,14 @@ impl Scene {
         fs::write(self.at("home/.parallel/will-cite"), "").expect("write file");
     }
 
-    /// Returns a directory with links `parallel` and `sem` to the player's program.
-    fn links(&self, player: Player) -> PathBuf {
-        let dir = self.at(if player == Player::Gnu { "gnu" } else { "ours" });
+    /// Returns a directory with links `parallel` and `sem` to the implementation's program.
+    fn links(&self, implementation: Implementation) -> PathBuf {
+        let dir = self.at(if implementation == Implementation::Gnu { "gnu" } else { "ours" });
         if !dir.exists() {
             fs::create_dir(&dir).expect("create directory");
             let gnu = find("parallel").expect("find parallel");
-            let program = if player == Player::Gnu { gnu.as_path() } else { Path::new(MINDER) };
+            let program =
+                if implementation == Implementation::Gnu { gnu.as_path() } else { Path::new(MINDER) };
             for name in ["parallel", "sem"] {
                 std::os::unix::fs::symlink(program, dir.join(name)).expect("create symbolic link");
             }
@@ -180,10 +182,10 @@ impl Scene {
         dir
     }
 
-    fn program(&self, player: Player) -> Command {
-        match player {
-            Player::Gnu => Command::new(self.links(player).join("parallel")),
-            Player::Ours => {
+    fn program(&self, implementation: Implementation) -> Command {
+        match implementation {
+            Implementation::Gnu => Command::new(self.links(implementation).join("parallel")),
+            Implementation::Ours => {
                 let mut command = Command::new(MINDER);
                 command.arg("parallel");
                 command
@@ -191,18 +193,18 @@ impl Scene {
         }
     }
 
-    fn command(&self, player: Player, is_script: bool, line: &str) -> Command {
-        let mut command = if is_script { Command::new("/bin/sh") } else { self.program(player) };
+    fn command(&self, implementation: Implementation, is_script: bool, line: &str) -> Command {
+        let mut command = if is_script { Command::new("/bin/sh") } else { self.program(implementation) };
         if is_script {
             command.arg("-c").arg(line);
         } else {
             command.args(split(line));
         }
-        self.dress(&mut command, player).clone()
+        self.dress(&mut command, implementation).clone()
     }
 
-    fn dress<'a>(&self, command: &'a mut Command, player: Player) -> &'a mut Command {
-        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.links(player).display());
+    fn dress<'a>(&self, command: &'a mut Command, implementation: Implementation) -> &'a mut Command {
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.links(implementation).display());
         command.env_clear();
         // Where the modules of GNU parallel are, if they are not where Debian has them.
         if let Some(dirs) = std::env::var_os("PERL5LIB") {
@@ -226,8 +228,8 @@ pub(super) fn has_broken(errors: &str) -> bool {
     errors.contains("/parallel line ")
 }
 
-/// Runs a command to its end: its status, and both outputs.
-fn play(command: &Command, input: fs::File) -> (String, String, String) {
+/// Runs a command to its end, and returns its status and both outputs.
+fn run_captured(command: &Command, input: fs::File) -> (String, String, String) {
     let out = file_of(b"");
     let err = file_of(b"");
     let status = ended(command, input, &out, &err);
@@ -342,7 +344,7 @@ impl Result {
         self.status.starts_with(HUNG)
     }
 
-    pub(super) fn beside(&self, ours: &Self) -> String {
+    pub(super) fn compared_with(&self, ours: &Self) -> String {
         let mut report = String::new();
         let mut part = |name: &str, theirs: &str, ours: &str| {
             if theirs != ours {

@@ -66,17 +66,18 @@ fn name(item: &str) -> String {
 #[test]
 fn document_lists_every_option_of_the_manual() {
     if !Path::new(MANUAL).exists() || harness::find("zcat").is_none() {
-        crate::support::skip(format_args!("there is no {MANUAL}; cure: apt-get install parallel"));
+        crate::support::skip(format_args!("there is no {MANUAL}; hint: apt-get install parallel"));
         return;
     }
     let page = crate::support::stdout_of(Command::new("zcat").arg(MANUAL).stdin(Stdio::null()));
-    let asked = options(&page);
-    assert!(asked.len() > 200, "the manual is read in another way: {} options", asked.len());
-    let told: Vec<&str> = rows().into_iter().flat_map(|(names, ..)| names).collect();
-    let missing: Vec<&String> = asked.iter().filter(|name| !told.contains(&name.as_str())).collect();
+    let options = options(&page);
+    assert!(options.len() > 200, "the manual is read in another way: {} options", options.len());
+    let listed: Vec<&str> = rows().into_iter().flat_map(|(names, ..)| names).collect();
+    let missing: Vec<&String> = options.iter().filter(|name| !listed.contains(&name.as_str())).collect();
     assert!(missing.is_empty(), "docs/from-parallel.md does not list {missing:?}");
-    let in_order: Vec<&str> = told.iter().copied().filter(|name| asked.iter().any(|it| it == name)).collect();
-    assert_eq!(in_order, asked, "the manual's order");
+    let in_order: Vec<&str> =
+        listed.iter().copied().filter(|name| options.iter().any(|it| it == name)).collect();
+    assert_eq!(in_order, options, "the manual's order");
 }
 
 #[test]
@@ -129,12 +130,12 @@ fn every_option_has_a_case() {
         Some(_) => words.iter().any(|word| word.split('=').next() == Some(name)),
         None => words.iter().any(|word| word.contains(&name.replace("{n", "{1").replace(" expression", ""))),
     };
-    let told = rows().into_iter().flat_map(|(names, ..)| names);
-    let untold: Vec<&str> = told
+    let listed = rows().into_iter().flat_map(|(names, ..)| names);
+    let without_case: Vec<&str> = listed
         .filter(|name| !WITHOUT_CASE.contains(name))
         .filter(|name| !has(name) && !name.starts_with("{="))
         .collect();
-    assert!(untold.is_empty(), "without a case: {untold:?}");
+    assert!(without_case.is_empty(), "without a case: {without_case:?}");
 }
 
 /// Returns whether an argument is a bundle of short options that begins with this one or with `-k`

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use super::harness::{self, Player, Scene};
+use super::harness::{self, Implementation, Scene};
 
 /// How many invocations are tried.
 const TRIES: usize = 16;
@@ -59,7 +59,7 @@ pub(super) const KNOWN: &[Known] = &[
         touches: |invocation| invocation.is_quoted && !invocation.is_plain,
     },
     Known {
-        why: "`:::+` links beside `-a`, too",
+        why: "`:::+` links with `-a`, too",
         touches: |invocation| {
             let links = |word: &String| word.starts_with(":::") && word.ends_with('+');
             invocation.has("-a") && invocation.words.iter().any(links)
@@ -78,7 +78,7 @@ pub(super) const KNOWN: &[Known] = &[
         touches: |invocation| invocation.has("--pipe-part") && invocation.has("--regexp"),
     },
     Known {
-        why: "The same applies beside `-a`",
+        why: "The same applies with `-a`",
         touches: |invocation| invocation.has_empty && invocation.has("-a"),
     },
     Known {
@@ -424,22 +424,22 @@ impl Invocation {
     }
 
     /// Both results, where they differ.
-    fn differs(&self, right: Player) -> Option<String> {
+    fn differs(&self, right: Implementation) -> Option<String> {
         if KNOWN.iter().any(|known| (known.touches)(self)) {
             return None;
         }
         let scene = Scene::new();
-        let play = |player| {
+        let run = |implementation| {
             scene.place(&self.files);
-            let (status, out, err) = scene.play_words(player, &self.words, &self.input);
+            let (status, out, err) = scene.run_words(implementation, &self.words, &self.input);
             let out = String::from_utf8_lossy(&out).into_owned();
             ((status, if self.is_sorted { harness::sorted(&out) } else { out }), err)
         };
-        let (theirs, errors) = play(Player::Gnu);
+        let (theirs, errors) = run(Implementation::Gnu);
         if harness::has_broken(&errors) {
             return None;
         }
-        let (ours, _) = play(right);
+        let (ours, _) = run(right);
         if std::env::var_os("MINDER_ORACLE_SHOW").is_some() {
             eprintln!("=== parallel {:?}\n  {theirs:?}", self.words);
         }
@@ -477,24 +477,24 @@ impl Source {
 
 #[test]
 fn random_invocations_match() {
-    try_them(&invocation(), Player::Ours);
+    try_them(&invocation(), Implementation::Ours);
 }
 
 #[test]
 fn random_piped_inputs_match() {
-    try_them(&piped::invocation(), Player::Ours);
+    try_them(&piped::invocation(), Implementation::Ours);
 }
 
 /// Returns whether the generator is any good: GNU parallel itself must give one result.
 #[test]
 #[ignore = "a check of the generator, not of us"]
 fn gnu_parallel_agrees_with_itself_on_random_invocations() {
-    try_them(&invocation(), Player::Gnu);
-    try_them(&piped::invocation(), Player::Gnu);
+    try_them(&invocation(), Implementation::Gnu);
+    try_them(&piped::invocation(), Implementation::Gnu);
 }
 
 /// Tries as many as asked for, on a few threads; what fails is made smaller.
-fn try_them(strategy: &(impl Strategy<Value = Invocation> + Sync), right: Player) {
+fn try_them(strategy: &(impl Strategy<Value = Invocation> + Sync), right: Implementation) {
     if !super::is_there() {
         return;
     }
@@ -533,7 +533,7 @@ fn try_them(strategy: &(impl Strategy<Value = Invocation> + Sync), right: Player
 }
 
 /// Simplifies a failing invocation and returns the smallest failure, or `None` if it does not fail.
-fn smallest(mut tree: impl ValueTree<Value = Invocation>, right: Player) -> Option<String> {
+fn smallest(mut tree: impl ValueTree<Value = Invocation>, right: Implementation) -> Option<String> {
     let mut fault = tree.current().differs(right)?;
     let mut moved = tree.simplify();
     for _ in 0..STEPS {

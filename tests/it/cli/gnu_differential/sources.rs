@@ -79,7 +79,7 @@ pub(super) const CASES: &[Case] = &[
     case("-k -a - -a two echo").files(AB).input("p\nq\n"),
     case("-k -a one echo ::: x y").files(AB),
     case("-k --link -a one -a two echo").files(AB),
-    case("-k -a two echo :::+ x y z").files(AB).differs("`:::+` links beside `-a`, too"),
+    case("-k -a two echo :::+ x y z").files(AB).differs("`:::+` links with `-a`, too"),
     case("-k echo ::: :::"),
     case("-k printf '[%s]' x ::: ::: :::+"),
     case("-k -a one -a two --xapply echo {1} {2}").files(AB),

@@ -82,7 +82,7 @@ fn junit_has_a_case_for_each_job() {
     let names = |text: &str| -> Vec<String> {
         text.split("<testcase ").skip(1).map(|case| case.split('"').nth(3).unwrap().to_owned()).collect()
     };
-    state.run("bbbb0001", "-j1 KID echo-args -- {} :::", &["b", "a", "b", "b (2)", "b"]).exit_code(0);
+    state.run("bbbb0001", "-j1 CHILD echo-args -- {} :::", &["b", "a", "b", "b (2)", "b"]).exit_code(0);
     let text = state.log("bbbb0001 --junit").exit_code(0).text();
     assert_eq!(names(&text), ["b", "a", "b (3)", "b (2)", "b (4)"]);
 
@@ -119,7 +119,7 @@ fn csv_is_exact() {
 #[test]
 fn query_selects_and_aggregates() {
     let state = hard();
-    state.run("bbbb0002", "-j1 KID exit :::", &["0", "0", "7"]).exit_code(1);
+    state.run("bbbb0002", "-j1 CHILD exit :::", &["0", "0", "7"]).exit_code(1);
     let of_all = "select run, count(*) n, sum(exit) from jobs group by run order by run";
     let csv = sql(&state, "--csv", of_all).exit_code(0).stderr("").text();
     assert_eq!(csv, "run,n,sum(exit)\r\naaaa0001,6,18\r\nbbbb0002,3,7\r\n");

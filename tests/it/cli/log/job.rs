@@ -14,8 +14,8 @@ fn state() -> State {
     state
 }
 
-/// Returns what stands beside a label.
-fn beside<'a>(page: &'a str, label: &str) -> &'a str {
+/// Returns the text that stands after a label.
+fn value_of<'a>(page: &'a str, label: &str) -> &'a str {
     let found = page.lines().find_map(|line| line.strip_prefix(label)?.strip_prefix(' '));
     found.unwrap_or_else(|| panic!("no {label}: {page}")).trim_start()
 }
@@ -24,20 +24,20 @@ fn beside<'a>(page: &'a str, label: &str) -> &'a str {
 fn page_shows_everything_about_a_failed_job() {
     let state = state();
     let page = state.log("aaaa 2").exit_code(0).stderr("").text();
-    assert!(beside(&page, "run").starts_with("aaaa0001: "), "{page}");
-    assert_eq!(beside(&page, "job"), "2 of 2");
+    assert!(value_of(&page, "run").starts_with("aaaa0001: "), "{page}");
+    assert_eq!(value_of(&page, "job"), "2 of 2");
     let cwd = std::env::current_dir().expect("find directory");
-    assert_eq!(beside(&page, "directory"), cwd.to_str().expect("path is UTF-8"));
-    assert_eq!(beside(&page, "environment"), "GREETING=hello");
+    assert_eq!(value_of(&page, "directory"), cwd.to_str().expect("path is UTF-8"));
+    assert_eq!(value_of(&page, "environment"), "GREETING=hello");
     assert!(page.lines().any(|line| line.trim_start().starts_with("PATH=")), "{page}");
-    assert_eq!(beside(&page, "ended"), "exit 3");
-    assert!(beside(&page, "took").contains(" user"), "{page}");
-    assert!(beside(&page, "started").starts_with("20"), "{page}");
+    assert_eq!(value_of(&page, "ended"), "exit 3");
+    assert!(value_of(&page, "took").contains(" user"), "{page}");
+    assert!(value_of(&page, "started").starts_with("20"), "{page}");
     assert!(page.ends_with("stdout      6 B\n    out b\nstderr      6 B\n    err b\n"), "{page}");
     // A job that succeeded has no tails.
     let page = state.log("last 1").exit_code(0).text();
     let rest = "6 B, shown, and not kept (--results keeps it)";
-    assert_eq!((beside(&page, "stdout"), beside(&page, "ended")), (rest, "exit 0"), "{page}");
+    assert_eq!((value_of(&page, "stdout"), value_of(&page, "ended")), (rest, "exit 0"), "{page}");
 }
 
 #[cfg(unix)] // Commands for cmd.exe are not to be pasted.
@@ -61,7 +61,7 @@ fn command_of_a_job_can_be_pasted() {
     assert!(rest.contains(r#","environment":["#) && rest.ends_with("],\"output\":[]}\n"), "{json}");
     // On a terminal, nothing of it is obeyed, and it stays on its line.
     let page = state.log("last 2").exit_code(0).text();
-    assert!(beside(&page, "command").contains(r"s\n$(exit 9)"), "{page}");
+    assert!(value_of(&page, "command").contains(r"s\n$(exit 9)"), "{page}");
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn placeholder_of_the_slot_stays_in_a_command() {
     let words = [script("echo {} {%} {#}"), [":::", "a", "b"].map(str::to_owned).to_vec()].concat();
     state.run("aaaa0001", "-j2", &words).exit_code(0);
     let page = state.log("last 2").exit_code(0).text();
-    let command = beside(&page, "command");
+    let command = value_of(&page, "command");
     assert!(command.contains("{%}") && !command.contains("{#}"), "{page}");
 }
 
@@ -79,7 +79,7 @@ fn page_is_ascii_without_utf8() {
     let state = state();
     let mut command = state.command("log last 2");
     let page = Run::start(command.env("LC_ALL", "C")).wait().exit_code(0).text();
-    assert!(page.is_ascii() && beside(&page, "took").contains(" user, "), "{page}");
+    assert!(page.is_ascii() && value_of(&page, "took").contains(" user, "), "{page}");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn job_without_a_result_is_explained() {
     state.log("aaaa 2").exit_code(255).error_line(&["has no result", "minder resume aaaa0001"]);
     let go = state.file("go");
     let mut command = state.command("run -j1");
-    let line = format!("KID await {} {{}}", super::path(&go));
+    let line = format!("CHILD await {} {{}}", super::path(&go));
     let mut live = Run::start(with_script(&mut command, &line).args([":::", "a"]));
     let begun = |id: &String| id != "aaaa0001" && state.journal(id).exists();
     live.wait_until_true("a second run", || state.ids().iter().any(begun));
@@ -103,7 +103,7 @@ fn job_without_a_result_is_explained() {
 }
 
 #[test]
-fn number_of_runs_is_refused_beside_a_run() {
+fn number_of_runs_is_refused_with_a_run() {
     let state = state();
     state.log("last -n 1").exit_code(255).error_line(&["limits the list of runs", "`minder log last 1`"]);
     state.log("--last").exit_code(255).error_line(&["unknown flag `--last`", "`minder log last`"]);
@@ -113,7 +113,7 @@ fn number_of_runs_is_refused_beside_a_run() {
 fn output_that_waits_is_named_by_its_file() {
     let state = State::new();
     let go = state.file("go");
-    let line = format!("[ {{}} != a ] || KID await {} x; echo done {{}}", super::path(&go));
+    let line = format!("[ {{}} != a ] || CHILD await {} x; echo done {{}}", super::path(&go));
     let mut command = state.command("run -k -j2");
     let mut live = Run::start(with_script(&mut command, &line).args([":::", "a", "b"]));
     live.wait_until_true("the second job", || {
@@ -124,14 +124,14 @@ fn output_that_waits_is_named_by_its_file() {
     let page = state.log("last 2").exit_code(0).text();
     let id = state.ids().remove(0);
     let wanted = format!("(minder resume {id} shows it)");
-    assert!(beside(&page, "stdout").contains("waits in `") && page.contains(&wanted), "{page}");
+    assert!(value_of(&page, "stdout").contains("waits in `") && page.contains(&wanted), "{page}");
 }
 
 #[test]
 fn list_shows_first_arguments_and_how_to_resume_a_run_that_could_not_start() {
     let state = State::new();
-    state.run("aaaa0001", "KID exit {} :::", &["0", "0", "0", "0", "0"]).exit_code(0);
-    let mut piped = state.command("run -j1 KID exit");
+    state.run("aaaa0001", "CHILD exit {} :::", &["0", "0", "0", "0", "0"]).exit_code(0);
+    let mut piped = state.command("run -j1 CHILD exit");
     Run::start(piped.stdin(super::super::input(b"0\n00\n"))).wait().exit_code(0);
     state.rename_last("bbbb0002");
     state.run("cccc0003", "no-such-program :::", &["a\nb", "c"]).exit_code(255);
@@ -167,7 +167,7 @@ fn list_offers_only_what_resumes_a_run() {
     state.run("bbbb0002", &flags, &words).exit_code(1);
     note("bbbb", "job log' COMMAND…)");
     state.log("bbbb 2").exit_code(255).error_line(&["has no result", "(minder run --resume --joblog "]);
-    let mut piped = state.command("run -j1 --pipe --round-robin --halt now,fail=1 KID exit 1");
+    let mut piped = state.command("run -j1 --pipe --round-robin --halt now,fail=1 CHILD exit 1");
     Run::start(piped.stdin(super::super::input(b"0\n00\n"))).wait().exit_code(1);
     state.rename_last("cccc0003");
     // Nothing is offered.

@@ -50,7 +50,7 @@ fn tail_of_large_output_is_its_end_or_absent() {
     for bytes in [3_000, 500_000, 3_000_000] {
         for flags in ["-j1", "-j2", "--lb"] {
             let args = [bytes.to_string()];
-            let line = "KID spew {}; echo; echo the end; exit 1";
+            let line = "CHILD spew {}; echo; echo the end; exit 1";
             lines(&state, flags, line, &args.each_ref().map(String::as_str)).exit_code(1);
             let shown = state.log("last --failed").exit_code(0).text();
             // What passed without a copy is not known.
@@ -65,7 +65,7 @@ fn tail_of_large_output_is_its_end_or_absent() {
 fn timeouts_and_retries_are_recorded() {
     let state = State::new();
     let ended =
-        lines(&state, "--timeout 0.2 --retries 2", "KID await {} x", &["nothing", "nothing"]).exit_code(2);
+        lines(&state, "--timeout 0.2 --retries 2", "CHILD await {} x", &["nothing", "nothing"]).exit_code(2);
     assert!(ended.err.contains("2 jobs · 2 failed · 2 timed out · 2 retries"), "{}", ended.err);
     let shown = state.log("last").exit_code(0).text();
     assert_eq!(shown.matches("timed out (2 tries)").count(), 2, "{shown}");
@@ -98,7 +98,7 @@ fn halted_run_lists_jobs_not_run() {
 fn summary_and_record_agree_after_a_signal() {
     let state = State::new();
     let go = state.file("go");
-    let line = format!("if [ {{}} = w ]; then echo up; KID await {} x; fi; exit 0", path(&go));
+    let line = format!("if [ {{}} = w ]; then echo up; CHILD await {} x; fi; exit 0", path(&go));
     let mut command = state.command("run -j3 --lb");
     let mut live = Run::start(
         with_script(&mut command, &line).args([":::", "a", "b", "w", "c", "w", "d", "w", "e", "f"]),
@@ -119,7 +119,7 @@ fn job_that_a_halt_cuts_off_is_no_failure_though_it_had_attempts_left() {
     let state = State::new();
     let go = state.file("go");
     let line = format!(
-        "case {{}} in fails) KID await {0} x; exit 3;; *) touch {0}; exec KID sleep-ms 600000;; esac",
+        "case {{}} in fails) CHILD await {0} x; exit 3;; *) touch {0}; exec CHILD sleep-ms 600000;; esac",
         path(&go)
     );
     let words = [script(&line), [":::", "fails", "runs", "waits"].map(str::to_owned).to_vec()].concat();

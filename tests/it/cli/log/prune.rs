@@ -27,14 +27,14 @@ fn grow_old(state: &State, id: &str, days: u32) {
 }
 
 fn run(state: &State, id: &str, days: u32) {
-    state.run(id, "KID exit :::", &["0"]).exit_code(0);
+    state.run(id, "CHILD exit :::", &["0"]).exit_code(0);
     grow_old(state, id, days);
 }
 
 /// A run whose second job wrote something that was never shown.
 fn unshown(state: &State, id: &str, flags: &str) {
     let go = state.file("go");
-    let mut command = state.command(&format!("run -k -j2 {flags} KID await {{}} word :::"));
+    let mut command = state.command(&format!("run -k -j2 {flags} CHILD await {{}} word :::"));
     let mut live = Run::start(command.args([&go, &state.file("")]));
     let ended = |text: String| text.contains("\"event\":\"ended\"");
     let journal = |id: &String| ended(file(&state.journal(id)));
@@ -78,7 +78,7 @@ fn prune_keeps_a_running_run() {
     let state = State::new();
     let go = state.file("go");
     let mut command = state.command("run -j1");
-    let line = with_script(&mut command, "echo started; exec KID await {} word");
+    let line = with_script(&mut command, "echo started; exec CHILD await {} word");
     let mut live = Run::start(line.args([":::".as_ref(), go.as_os_str()]));
     live.wait_until("word of the job", |record| !record.outs[0].is_empty());
     let id = state.ids().remove(0);
@@ -149,13 +149,13 @@ fn clock_jump_removes_no_record_and_keeps_the_newest_last() {
     }
     // As it is for the first run after the clock was set forth by 60 days.
     fs::remove_file(state.root().join("pruned")).expect("remove file");
-    state.run("dddd0004", "KID exit :::", &["0"]).exit_code(0).stderr("");
+    state.run("dddd0004", "CHILD exit :::", &["0"]).exit_code(0).stderr("");
     assert_eq!(state.ids(), ["aaaa0001", "bbbb0002", "cccc0003", "dddd0004"]);
     let manifest = state.dir("dddd0004").join("manifest.json");
     // That clock is right again.
     let text = file(&manifest).replace("\"at\": 1", "\"at\": 2");
     fs::write(&manifest, text).expect("write file");
-    state.run("eeee0005", "KID exit {} :::", &["5"]).exit_code(1);
+    state.run("eeee0005", "CHILD exit {} :::", &["5"]).exit_code(1);
     let ids: Vec<String> =
         state.log("").exit_code(0).text().lines().skip(1).map(|line| line[..8].to_owned()).collect();
     assert_eq!(ids, ["eeee0005", "dddd0004", "cccc0003", "bbbb0002", "aaaa0001"]);
@@ -173,7 +173,7 @@ fn daily_prune_reports_resumable_runs_it_removed() {
         run(&state, id, 1);
     }
     fs::remove_file(state.root().join("pruned")).expect("remove file");
-    let ended = state.run("eeee0005", "KID exit :::", &["0"]).exit_code(0);
+    let ended = state.run("eeee0005", "CHILD exit :::", &["0"]).exit_code(0);
     ended.error_line(&["removed the records of 1 old run that could have been resumed: bbbb0002"]);
     assert_eq!(state.ids(), ["cccc0003", "dddd0004", "eeee0005"]);
 }

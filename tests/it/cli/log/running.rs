@@ -14,7 +14,7 @@ struct Waiting {
 impl Waiting {
     fn new(jobs: usize) -> Self {
         let state = State::new();
-        let mut command = state.command("run -j1 KID await :::");
+        let mut command = state.command("run -j1 CHILD await :::");
         command.args((1..=jobs).map(|job| state.file(&format!("go{job}"))));
         let mut run = Run::start(&command);
         run.wait_until_true("the first line", || state.has_begun());
@@ -116,7 +116,7 @@ fn ctrl_c_ends_only_the_follower() {
 fn follow_shows_last_lines_of_failed_jobs() {
     let state = State::new();
     let go = state.file("go");
-    let line = format!("[ {{}} = a ] || KID await {} x >&2; echo why {{}} >&2; exit 3", path(&go));
+    let line = format!("[ {{}} = a ] || CHILD await {} x >&2; echo why {{}} >&2; exit 3", path(&go));
     let mut command = state.command("run -j1");
     let mut run = Run::start(with_script(&mut command, &line).args([":::", "a", "b"]));
     run.wait_until_true("the first line", || state.has_begun());

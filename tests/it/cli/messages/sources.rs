@@ -53,7 +53,7 @@ const NAMES: &[(&str, &[&str])] = &[
 ];
 
 /// The file without format strings: `%` in them stands for a program.
-const CURES: &str = "minder-template/programs.rs";
+const HINTS: &str = "minder-template/programs.rs";
 
 /// Texts that no case shows: a part of each, and why. Where a separate test shows it, that file,
 /// in which the part stands.
@@ -73,7 +73,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("output of `{}` ({result})", "see cli/views/times.rs: minder: output of `"),
     ("uses the terminal", "see cli/terminal.rs: uses the terminal"),
     ("interrupted before the first job", "the process ends by the signal"),
-    ("gives jobs the terminal, one at a time", "see cli/terminal.rs: cure_for_jobs_that_use_the_terminal"),
+    ("gives jobs the terminal, one at a time", "see cli/terminal.rs: hint_for_jobs_that_use_the_terminal"),
     ("a kill -9 of minder would leave", "see cli/relay.rs: a kill -9 of minder would leave"),
     ("this minder was built without it", "the tests build the command with the feature xlsx"),
     ("--pty needs Linux", "only where there are no pseudo-terminals"),
@@ -319,7 +319,7 @@ pub(super) fn check(root: &Path, lines: &[&str]) {
             if !is_message(&literal) {
                 continue;
             }
-            let part = if name == CURES { cure(&literal.text) } else { fixed(&literal.text) };
+            let part = if name == HINTS { hint(&literal.text) } else { fixed(&literal.text) };
             if part.trim().len() < 4 || lines.iter().any(|line| line.contains(&part)) {
                 continue;
             }
@@ -408,7 +408,7 @@ fn fixed(format: &str) -> String {
 }
 
 /// Returns the longest part of a hint that is the same for each program.
-fn cure(text: &str) -> String {
+fn hint(text: &str) -> String {
     text.split('%').max_by_key(|part| part.len()).unwrap_or_default().trim().to_owned()
 }
 

@@ -148,12 +148,12 @@ fn file_that_is_not_a_joblog_is_left_alone() {
     let place = Place::new();
     for text in ["no joblog\n", "1\t:\t0\n\n"] {
         fs::write(place.at("joblog"), text).expect("write file");
-        let ended = place.ended("run --resume --joblog ../joblog KID append ../log ::: 1 2");
+        let ended = place.ended("run --resume --joblog ../joblog CHILD append ../log ::: 1 2");
         ended.exit_code(255).error_line(&["joblog"]);
         assert_eq!(file(&place.at("joblog")), text, "it was changed");
         assert!(!place.at("log").exists(), "jobs ran");
     }
-    place.ended("run --resume --joblog ../none KID append ../log ::: 1 2");
+    place.ended("run --resume --joblog ../none CHILD append ../log ::: 1 2");
 }
 
 // Windows has no device that is always full.
@@ -166,7 +166,7 @@ fn unwritable_joblog_ends_the_run() {
     }
     let place = Place::new();
     place
-        .ended("run --quiet --joblog /dev/full KID echo-args ::: 1 2")
+        .ended("run --quiet --joblog /dev/full CHILD echo-args ::: 1 2")
         .exit_code(255)
         .error_line(&["joblog", "no space left"]);
 }

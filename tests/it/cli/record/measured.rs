@@ -27,7 +27,7 @@ fn memory_below_that_of_minder_is_not_recorded() {
 fn waits_for_a_processor_are_sampled_in_short_jobs() {
     let place = Place::new();
     let numbers: String = (0..400).map(|number| format!("{number}\n")).collect();
-    let mut run = place.command("run -j4 --quiet KID echo-args");
+    let mut run = place.command("run -j4 --quiet CHILD echo-args");
     let ended = Run::start(run.stdin(input(numbers.as_bytes()))).wait().exit_code(0);
     let counts = column(
         &place,

@@ -13,7 +13,7 @@ fn all() -> bool {
 #[test]
 fn truncated_journal_is_read_as_far_as_it_goes() {
     let place = Place::new();
-    place.ended("run -j1 KID append ../log ::: 1 2 3").exit_code(0);
+    place.ended("run -j1 CHILD append ../log ::: 1 2 3").exit_code(0);
     let journal = place.runs()[0].join("attempt-1.jsonl");
     let whole = fs::read(&journal).expect("read journal");
     let ends: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] == b'\n').map(|at| at + 1).collect();
@@ -50,7 +50,7 @@ fn truncated_journal_is_read_as_far_as_it_goes() {
 #[test]
 fn damaged_line_reruns_only_its_job() {
     let place = Place::new();
-    place.ended("run -j1 KID append ../log ::: 1 2 3").exit_code(0);
+    place.ended("run -j1 CHILD append ../log ::: 1 2 3").exit_code(0);
     let journal = place.runs()[0].join("attempt-1.jsonl");
     let mut bytes = fs::read(&journal).expect("read journal");
     let text = String::from_utf8(bytes.clone()).expect("decode UTF-8");

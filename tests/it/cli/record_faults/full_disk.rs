@@ -8,7 +8,7 @@ use minder::Stdio;
 
 use super::Place;
 use crate::cli::{Run, file, is_root, job_bytes, path, text};
-use crate::support::KID;
+use crate::support::CHILD;
 
 /// A file system that is unmounted when this is dropped.
 pub(super) struct Disk(PathBuf);
@@ -107,7 +107,7 @@ fn fills_up(flags: &str, pages: usize, len: usize, jobs: usize) {
     let place = Place::new();
     let Some(disk) = Disk::mount(&place.at("state"), pages * 4096) else { return };
     let mut command = place.command(&format!("run -j3 {flags}"));
-    let line = format!("{KID} job {{}},{len},0,0 2>/dev/null && echo {{}} >>../log");
+    let line = format!("{CHILD} job {{}},{len},0,0 2>/dev/null && echo {{}} >>../log");
     command.arg(line).arg(":::").args((1..=jobs).map(|job| job.to_string()));
     let first = Run::start(&command).wait();
     let what = format!("{flags}, {pages} pages: {}", first.err);
@@ -157,7 +157,7 @@ fn job_without_room_for_output_fails_and_runs_again() {
         let jobs = 12;
         let Some(disk) = Disk::mount(&place.at("state"), pages * 4096) else { return };
         let mut command = place.command(&format!("run -j3 {flags}"));
-        let line = format!("{KID} job {{}},{len},0,0 2>/dev/null");
+        let line = format!("{CHILD} job {{}},{len},0,0 2>/dev/null");
         command.arg(line).arg(":::").args((1..=jobs).map(|job| job.to_string()));
         let first = Run::start(&command).wait();
         let what = format!("{flags}, {pages} pages: {:?} {}", first.status, first.err);
@@ -179,7 +179,7 @@ fn run_that_filled_the_disk_is_resumed() {
     let state = place.at("state");
     let Some(_disk) = Disk::mount(&state, 2 << 20) else { return };
     let mut command = place.command("run -j3 -k --buffer 64k");
-    command.arg(format!("{KID} job {{}},1500000,0,0 2>/dev/null; {KID} sleep-ms 300"));
+    command.arg(format!("{CHILD} job {{}},1500000,0,0 2>/dev/null; {CHILD} sleep-ms 300"));
     command.args([":::", "1", "2", "3"]);
     let first = Run::start(&command).wait().exit_code(255);
     assert!(first.err.contains("no space left"), "{first:?}");

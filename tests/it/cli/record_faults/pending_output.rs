@@ -16,8 +16,8 @@ const LARGE: usize = 600_000;
 /// ended. Job 4 wrote much.
 fn killed_and_held(place: &Place, flags: &str) {
     let line = format!(
-        "echo {{}} >>../log; if [ {{}} = 1 ]; then KID await {} x; fi; echo out {{}}; \
-         if [ {{}} = 4 ]; then KID spew {LARGE}; echo; fi",
+        "echo {{}} >>../log; if [ {{}} = 1 ]; then CHILD await {} x; fi; echo out {{}}; \
+         if [ {{}} = 4 ]; then CHILD spew {LARGE}; echo; fi",
         path(&place.at("go"))
     );
     let mut command = place.command(&format!("run -k -j4 {flags}"));
@@ -145,7 +145,7 @@ fn skip_lost_counts_lost_jobs_as_done() {
     assert_eq!(ran(&place), ["1"]);
     place.ended(&format!("run --resume {}", place.id())).exit_code(0).stderr("");
     assert_eq!(ran(&place), ["1"]);
-    place.ended("run --skip-lost KID exit 0").exit_code(255).error_line(&["--skip-lost", "requires"]);
+    place.ended("run --skip-lost CHILD exit 0").exit_code(255).error_line(&["--skip-lost", "requires"]);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn damaged_directory_event_is_reported() {
 #[test]
 fn output_truncated_during_a_run_ends_only_that_run() {
     let place = Place::new();
-    let line = format!("if [ {{}} = 1 ]; then KID await {} x; fi; echo out {{}}", path(&place.at("go")));
+    let line = format!("if [ {{}} = 1 ]; then CHILD await {} x; fi; echo out {{}}", path(&place.at("go")));
     let mut command = place.command("run -k -j2");
     let mut live = Run::start(with_script(&mut command, &line).args([":::", "1", "2", "3", "4", "5"]));
     let rows = || place.runs().iter().map(|run| file(&run.join("attempt-1.jsonl"))).collect::<String>();

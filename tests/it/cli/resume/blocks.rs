@@ -158,7 +158,7 @@ fn named_files_are_read_one_after_the_other_with_pipe() {
 }
 
 #[test]
-fn standard_input_is_read_beside_named_files() {
+fn standard_input_is_read_with_named_files() {
     let blocks = Blocks::new(seq(3), Pipe);
     fs::write(blocks.place.at("here/more"), "a\nb\n").expect("write file");
     assert_eq!(blocks.run("-k --pipe -a more -a -", "cat").exit_code(0).text(), "a\nb\n1\n2\n3\n");

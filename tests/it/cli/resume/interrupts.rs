@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use super::output_checks::{Look, Shown, check};
 use super::{Random, Running, Trial, kills, numbers};
 use crate::cli::path;
-use crate::support::KID;
+use crate::support::CHILD;
 
 /// Sends a signal to a run when its log has `lines` lines, and waits for its exit.
 fn interrupt(trial: &mut Trial, signal: Signal, lines: usize) {
@@ -73,7 +73,8 @@ fn stuck(trial: &Trial) -> Running {
     let log = trial.file("log");
     let go = trial.file("go");
     let line = format!(
-        "trap '' TERM; [ {{}} != 1 ] || [ -e {} ] || exec {KID} sleep-ms 600000; exec {KID} work {} {} {{}}",
+        "trap '' TERM; [ {{}} != 1 ] || [ -e {} ] || exec {CHILD} sleep-ms 600000; \
+         exec {CHILD} work {} {} {{}}",
         path(&go),
         path(&log),
         trial.seed

@@ -27,7 +27,7 @@ fn heads(stream: &[u8]) -> BTreeSet<usize> {
 fn kill_while_showing_repeats_at_most_the_running_jobs() {
     let trial = Trial::new("-k -j2", 0, 40);
     let go = trial.file("go");
-    let line = format!("case {{}} in 1) KID await {} 1;; *) KID job {{}},{LEN},0,0;; esac", path(&go));
+    let line = format!("case {{}} in 1) CHILD await {} 1;; *) CHILD job {{}},{LEN},0,0;; esac", path(&go));
     let (mut reader, writer) = pipe();
     let mut command = minder("run -k -j2");
     with_script(&mut command, &line).arg(":::").args((1..=trial.jobs).map(|job| job.to_string()));

@@ -169,9 +169,9 @@ pub(super) fn check(attempts: &[Shown], look: Look, seed: usize, jobs: &BTreeSet
         let wanted = lines_of(seed, job);
         assert_eq!(there, wanted, "lines of job {job}");
         let name = format!("err {job:06}\n");
-        let told = attempts.iter().any(|shown| shown.err.contains(&name))
+        let is_shown = attempts.iter().any(|shown| shown.err.contains(&name))
             || all.iter().any(|lines| lines.ended.contains(&job));
-        assert!(told, "the stderr of job {job} is lost");
+        assert!(is_shown, "the stderr of job {job} is lost");
     }
     let twice: Vec<&usize> = seen_in.iter().filter(|(_, seen)| seen.len() > 1).map(|(job, _)| job).collect();
     assert!(twice.len() <= twice_max, "{} jobs were seen twice, not {twice_max}: {twice:?}", twice.len());

@@ -12,7 +12,7 @@ const STATUS_SHOWN: Duration = Duration::from_secs(3);
 #[test]
 fn run_in_the_background_leaves_the_terminal_to_other_programs() {
     let Some(terminal) = Terminal::open() else { return };
-    terminal.line("minder run -j1 --bar 'kid await go {}' ::: one & echo $! > pid");
+    terminal.line("minder run -j1 --bar 'child await go {}' ::: one & echo $! > pid");
     terminal.wait_until_true("a pid", || file(&terminal.work("pid")).ends_with('\n'));
     terminal.clear();
     terminal.line("cat");
@@ -36,7 +36,7 @@ fn run_in_the_background_leaves_the_terminal_to_other_programs() {
 #[test]
 fn run_that_is_stopped_and_put_into_the_background_draws_nothing() {
     let Some(terminal) = Terminal::open() else { return };
-    terminal.line("minder run -j1 'kid await go {}' ::: one");
+    terminal.line("minder run -j1 'child await go {}' ::: one");
     terminal.wait_for_text("0/1 done · 1 running");
     terminal.key("C-z");
     terminal.wait_for_prompt("Stopped");
@@ -57,7 +57,7 @@ fn run_that_is_stopped_and_put_into_the_background_draws_nothing() {
 #[test]
 fn ctrl_c_erases_the_status_line() {
     let Some(terminal) = Terminal::open() else { return };
-    terminal.line("minder run -j1 'kid await go {}' ::: one two");
+    terminal.line("minder run -j1 'child await go {}' ::: one two");
     terminal.wait_for_text("0/2 done · 1 running");
     terminal.key("C-c");
     terminal.wait_for_prompt("to resume:");

@@ -5,7 +5,8 @@ use regex::Regex;
 use super::{Terminal, even};
 
 /// A run with all that is colored: a bar, job lines, a failure.
-const RUN: &str = "minder run -k -j2 --bar --status-level all 'kid await go {}; test {} != two' ::: one two";
+const RUN: &str =
+    "minder run -k -j2 --bar --status-level all 'child await go {}; test {} != two' ::: one two";
 
 /// Returns the screen without control sequences for colors and attributes.
 fn plain(screen: &str) -> String {
@@ -19,7 +20,7 @@ fn screens(terminal: &Terminal, run: &str) -> [String; 2] {
     terminal.wait_until("a bar", |screen| screen.contains("0/2 done") && screen.contains("2 running"));
     let bar = colored();
     std::fs::write(terminal.work("go"), "").expect("write file");
-    terminal.wait_for_prompt("failed: kid");
+    terminal.wait_for_prompt("failed: child");
     let end = colored();
     std::fs::remove_file(terminal.work("go")).expect("remove file");
     [bar, end]
@@ -76,7 +77,7 @@ fn locale_without_utf8_gets_ascii() {
 #[test]
 fn terminal_without_abilities_gets_neither_status_line_nor_color() {
     let Some(terminal) = Terminal::open() else { return };
-    terminal.line("TERM=dumb minder run -j2 'kid sleep-ms 2500; test {} = 1' ::: 1 2");
+    terminal.line("TERM=dumb minder run -j2 'child sleep-ms 2500; test {} = 1' ::: 1 2");
     let screen = terminal.wait_until("the end", |screen| {
         assert!(!screen.contains("running"), "{screen}");
         screen.contains("failed: ")
@@ -85,7 +86,7 @@ fn terminal_without_abilities_gets_neither_status_line_nor_color() {
     assert!(!terminal.tmux(&["capture-pane", "-p", "-e"]).contains('\x1b'));
     // Without a name of the terminal, it counts as one that can all, as in other programs.
     terminal.clear();
-    terminal.line("env -u TERM minder run -j1 'kid await go {}' ::: 1");
+    terminal.line("env -u TERM minder run -j1 'child await go {}' ::: 1");
     terminal.wait_for_text("0/1 done · 1 running");
     std::fs::write(terminal.work("go"), "").expect("write file");
     let screen = terminal.wait_for_prompt("1 job");
@@ -95,7 +96,7 @@ fn terminal_without_abilities_gets_neither_status_line_nor_color() {
 #[test]
 fn terminal_without_a_size_counts_as_80_columns() {
     let Some(terminal) = Terminal::open() else { return };
-    terminal.line("stty rows 0 cols 0; minder run -k -j2 --progress 'kid await go {}' ::: 1 2");
+    terminal.line("stty rows 0 cols 0; minder run -k -j2 --progress 'child await go {}' ::: 1 2");
     terminal.wait_for_text("0/2 done · 2 running");
     std::fs::write(terminal.work("go"), "").expect("write file");
     let screen = terminal.wait_for_prompt("2 jobs");

@@ -1,4 +1,4 @@
-//! The output of jobs beside the status line, and at the end of a run.
+//! The output of jobs above the status line, and at the end of a run.
 
 use super::{Terminal, even};
 
@@ -19,7 +19,7 @@ fn failed_jobs_are_listed_and_shown_again_at_the_end() {
 #[test]
 fn each_end_has_a_line_with_status_level_all() {
     let Some(terminal) = Terminal::open_with(110, &[]) else { return };
-    let job = "kid await go-{} {}; test {} != b";
+    let job = "child await go-{} {}; test {} != b";
     let flags = "-k -j2 --status-level all --retries 2 --halt now,fail=1";
     terminal.line(&format!("minder run {flags} '{job}' ::: a b c d"));
     terminal.wait_for_text("0/4 done · 2 running");
@@ -35,8 +35,8 @@ fn unfinished_and_colored_output_is_not_damaged() {
     // `-u` and `--tty` have no status line; the output is the same.
     for flags in ["--lb -j1", "-j1", "-k -j2", "-u -j1", "--tty", "--pty --lb -j1"] {
         let Some(terminal) = Terminal::open() else { return };
-        let job = r#"printf "\033[31mred-{}"; kid await go ""; printf "half-{}""#;
-        let job = format!(r#"{job}; kid await more ""; printf "\033[m\n""#);
+        let job = r#"printf "\033[31mred-{}"; child await go ""; printf "half-{}""#;
+        let job = format!(r#"{job}; child await more ""; printf "\033[m\n""#);
         terminal.line(&format!("clear; minder run {flags} '{job}' ::: 1 2"));
         // Of `--lb`, only whole lines are shown.
         let [begun, half] = if flags.contains("--lb") { ["0/2 done", "red-1"] } else { ["red-1", "half-1"] };

@@ -4,7 +4,7 @@ use super::Terminal;
 use crate::cli::file;
 
 /// A run that is long enough for a status line.
-const RUN: &str = "minder run -k -j2 'kid sleep-ms 2500; echo {}' ::: 1 2";
+const RUN: &str = "minder run -k -j2 'child sleep-ms 2500; echo {}' ::: 1 2";
 
 #[test]
 fn status_line_goes_to_no_file_and_not_over_a_pager() {

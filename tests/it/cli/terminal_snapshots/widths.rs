@@ -12,7 +12,7 @@ fn resize(terminal: &Terminal, columns: u16) {
 fn run_fits_narrow_terminals() {
     for columns in [20, 40, 60] {
         let Some(terminal) = Terminal::open_with(columns, &[]) else { return };
-        terminal.line("minder run -k -j2 'kid await g {}; test {} != 9' ::: 0 1 2 3 4 5 6 7 8 9");
+        terminal.line("minder run -k -j2 'child await g {}; test {} != 9' ::: 0 1 2 3 4 5 6 7 8 9");
         // Lines that the terminal has broken are joined.
         terminal.wait_until("a status line", |screen| screen.contains("0/10 done"));
         insta::assert_snapshot!(format!("status-{columns}"), even(&terminal.whole_lines()));
@@ -32,7 +32,7 @@ fn run_fits_narrow_terminals() {
 fn list_of_runs_is_that_of_the_readme() {
     let Some(terminal) = Terminal::open() else { return };
     let script = "#!/bin/sh\ncase $1 in linux) echo built $1;; mac) echo no SDK for mac >&2; exit 2;; \
-                  *) exec kid await go built $1;; esac\n";
+                  *) exec child await go built $1;; esac\n";
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::write(terminal.work("build.sh"), script).expect("write file");
     std::fs::set_permissions(terminal.work("build.sh"), executable).expect("set permissions");
@@ -70,7 +70,7 @@ fn normal(line: &str) -> String {
 #[test]
 fn window_may_change_while_the_status_line_is_shown() {
     let Some(terminal) = Terminal::open() else { return };
-    terminal.line("minder run -k -j2 'kid await go-{} {}' ::: one two three");
+    terminal.line("minder run -k -j2 'child await go-{} {}' ::: one two three");
     terminal.wait_for_text("0/3 done · 2 running");
     // A wider window, one that is narrower than the line, and the first one.
     resize(&terminal, 120);
@@ -90,7 +90,7 @@ fn window_may_change_while_the_status_line_is_shown() {
     let words: Vec<&str> =
         lines.iter().copied().filter(|line| ["one", "two", "three"].contains(line)).collect();
     assert_eq!(words, ["one", "two", "three"], "{screen}");
-    assert_eq!(lines[0], "$ minder run -k -j2 'kid await go-{} {}' ::: one two three");
+    assert_eq!(lines[0], "$ minder run -k -j2 'child await go-{} {}' ::: one two three");
     // A part of the line from before the change may be left above: the terminal rewraps it without a notice.
     let end = lines.iter().position(|line| line.starts_with("minder: 3 jobs · 0 failed · "));
     let end = end.unwrap_or_else(|| panic!("no summary on a separate line:\n{screen}"));

@@ -68,7 +68,7 @@ fn memory_use_is_bounded() {
     let mark = |job: usize| dir.path().join(job.to_string());
     let target = dir.path().join("out");
     let file = fs::File::create(&target).expect("create file");
-    let mut command = minder("run -j64 KID fill 4194304 :::");
+    let mut command = minder("run -j64 CHILD fill 4194304 :::");
     for job in 0..64 {
         command.arg(mark(job));
     }
@@ -100,8 +100,8 @@ fn output_files_are_private_and_removed() {
             fs::create_dir(&own).expect("create directory");
             let more = if tmpdir { format!(" --tmpdir {}", path(&own)) } else { String::new() };
             let line = format!(
-                "case {{}} in first) KID await {0} x; KID await {1} x;; second) KID spew 900000; KID touch \
-                    {0} 0; KID await {1} y;; *) KID spew 90000;; esac",
+                "case {{}} in first) CHILD await {0} x; CHILD await {1} x;; second) CHILD spew 900000; \
+                    CHILD touch {0} 0; CHILD await {1} y;; *) CHILD spew 90000;; esac",
                 path(&written),
                 path(&wait)
             );
@@ -142,7 +142,7 @@ fn no_record_leaves_no_output_files() {
     let all = ["-j3", "-k -j3", "--spool -j3", "--lb -j3", "-u -j1", "--pty -j2", "-j3 --buffer 64k"];
     let temporary = if cfg!(windows) { "TMP" } else { "TMPDIR" };
     for flags in all.into_iter().filter(|flags| is_known(flags)) {
-        let mut command = minder(&format!("run {flags} --no-record KID text"));
+        let mut command = minder(&format!("run {flags} --no-record CHILD text"));
         command.env("MINDER_STATE_DIR", &state).env(temporary, &own).stdin(input(&feed(&jobs)));
         Run::start(&command).wait().exit_code(0);
         assert!(!state.exists(), "{flags}: a record");
@@ -153,13 +153,13 @@ fn no_record_leaves_no_output_files() {
 #[test]
 fn spool_handles_empty_single_and_daemon_outputs() {
     // Nothing at all, one stream only, and a daemon that is still running.
-    let ended = run_to_end("run --spool -j3 KID exit ::: 0 0 0 0").exit_code(0).stderr("");
+    let ended = run_to_end("run --spool -j3 CHILD exit ::: 0 0 0 0").exit_code(0).stderr("");
     assert_eq!(ended.out.len(), 0);
-    let line = "case {} in out) KID spew 3000000;; err) KID spew 3000000 >&2;; esac";
+    let line = "case {} in out) CHILD spew 3000000;; err) CHILD spew 3000000 >&2;; esac";
     for view in ["--spool -j3", "--spool -k -j3", "--spool -j1", "--spool --no-record -j3"] {
         let ended = Run::start(&shell(view, line, &["out", "none", "err"])).wait().exit_code(0);
         assert_eq!((ended.out.len(), ended.errors.len()), (3_000_000, 3_000_000), "{view}");
-        let daemon = "KID leave-lines 20 30; echo {}";
+        let daemon = "CHILD leave-lines 20 30; echo {}";
         let ended = Run::start(&shell(view, daemon, &["a", "b"])).wait().exit_code(0);
         let own = ended.text().lines().filter(|line| ["a", "b"].contains(line)).count();
         assert_eq!(own, 2, "{view}: {:?}", ended.text());
@@ -177,7 +177,7 @@ fn spooled_job_may_truncate_or_read_its_output() {
         .wait()
         .exit_code(0);
     assert!(ended.text().ends_with("x\n"), "{:?}", ended.text());
-    assert!(super::run_to_end("run --spool -j2 KID fds ::: 1").exit_code(0).text().lines().count() >= 3);
+    assert!(super::run_to_end("run --spool -j2 CHILD fds ::: 1").exit_code(0).text().lines().count() >= 3);
 }
 
 #[cfg(unix)] // A shell decides which job sleeps.
@@ -244,7 +244,7 @@ fn full_disk_is_one_line_of_error_and_tears_no_output() {
         let mut command = minder(&format!("run {flags} --tmpdir {place}"));
         // The first waits until the others have written; else it might free the disk in time.
         command
-            .arg(format!("{0} text {{}}; exec {0} sleep-ms 600000", crate::support::KID))
+            .arg(format!("{0} text {{}}; exec {0} sleep-ms 600000", crate::support::CHILD))
             .stdin(input(&feed(&jobs)));
         let ended = Run::start(&command).wait().exit_code(255);
         let said: Vec<&str> = ended.err.lines().filter(|line| line.starts_with("minder: ")).collect();
@@ -277,8 +277,8 @@ fn jobs_finished_before_the_disk_was_full_are_complete() {
     let place = path(small.0.path());
     // All wait behind the first until nothing more fits.
     let mut command = minder(&format!("run -k -j3 --buffer 64k --tmpdir {place}"));
-    let kid = crate::support::KID;
-    command.arg(format!("case {{}} in 0,*) exec {kid} await {} x;; esac; {kid} text {{}}", path(&wait)));
+    let child = crate::support::CHILD;
+    command.arg(format!("case {{}} in 0,*) exec {child} await {} x;; esac; {child} text {{}}", path(&wait)));
     let ended = Run::start(command.stdin(input(&feed(&jobs))))
         .wait()
         .exit_code(255)
@@ -299,9 +299,9 @@ fn jobs_finished_before_the_disk_was_full_are_complete() {
 #[test]
 fn missing_tmpdir_is_one_line_of_error() {
     for flags in ["-j2 --buffer 64k", "--spool -j2", "-k -j2 --buffer 64k", "--spool -j1 --no-record"] {
-        let told = if cfg!(windows) { r":\no\such\dir`" } else { "`/no/such/dir`" };
-        let line = format!("run {flags} --tmpdir /no/such/dir KID spew 900000 ::: 1 2 3");
-        let ended = run_to_end(&line).exit_code(255).stderr_contains(told);
+        let named = if cfg!(windows) { r":\no\such\dir`" } else { "`/no/such/dir`" };
+        let line = format!("run {flags} --tmpdir /no/such/dir CHILD spew 900000 ::: 1 2 3");
+        let ended = run_to_end(&line).exit_code(255).stderr_contains(named);
         assert_eq!(ended.err.lines().count(), 1, "{flags}: {}", ended.err);
     }
 }
@@ -310,7 +310,7 @@ fn missing_tmpdir_is_one_line_of_error() {
 fn output_is_the_same_under_any_buffer_limit() {
     let jobs = texts(8, 9000, 2 * MIB);
     for buffer in ["64k", "100000", "1M", "1G"] {
-        let mut command = minder(&format!("run -k -j8 --buffer {buffer} KID text"));
+        let mut command = minder(&format!("run -k -j8 --buffer {buffer} CHILD text"));
         let ended = Run::start(command.stdin(input(&feed(&jobs)))).wait().exit_code(0);
         untangle(&ended.out, 0, &jobs, false);
         untangle(&ended.errors, 1, &jobs, false);

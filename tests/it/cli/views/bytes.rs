@@ -90,11 +90,11 @@ fn output_is_complete_with_little_memory_or_without_a_record() {
 #[test]
 fn ungrouped_output_is_complete() {
     let jobs = texts(8, 3000, MIB);
-    let ended = run_with_input("run -u -j1 KID text", &feed(&jobs)).exit_code(0);
+    let ended = run_with_input("run -u -j1 CHILD text", &feed(&jobs)).exit_code(0);
     untangle(&ended.out, 0, &jobs, false);
     untangle(&ended.errors, 1, &jobs, false);
     // Several at once are mixed, and nothing is lost.
-    let ended = run_with_input("run -u -j4 KID text", &feed(&jobs)).exit_code(0);
+    let ended = run_with_input("run -u -j4 CHILD text", &feed(&jobs)).exit_code(0);
     for (stream, bytes) in [ended.out, ended.errors].iter().enumerate() {
         let written: usize = jobs.iter().map(|job| job.lines(stream).concat().len()).sum();
         assert_eq!(bytes.len(), written);

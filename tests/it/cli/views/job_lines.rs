@@ -53,24 +53,24 @@ fn level_selects_the_lines() {
         err.lines().any(|line| line.starts_with("FAIL (") && line.ends_with(") /nonexistent/a")),
         "{err}"
     );
-    run_with_input("run --quiet --status-level fail KID exit", b"0\n")
+    run_with_input("run --quiet --status-level fail CHILD exit", b"0\n")
         .exit_code(255)
         .error_line(&["`--quiet` cannot be used with `--status-level`"]);
 }
 
 #[test]
 fn heartbeat_breaks_the_silence() {
-    let ended = run_with_input("run -j1 --heartbeat 0.2 KID sleep-ms", b"1500\n").exit_code(0);
+    let ended = run_with_input("run -j1 --heartbeat 0.2 CHILD sleep-ms", b"1500\n").exit_code(0);
     let lines: Vec<&str> = ended.err.lines().collect();
     assert!(lines.len() >= 2, "{lines:?}");
     assert!(
         lines.iter().all(|line| line.starts_with("minder: 0/1 done · 1 running · 0 failed · ")),
         "{lines:?}"
     );
-    let ended = run_with_input("run -j1 --heartbeat 20 KID sleep-ms", b"300\n").exit_code(0);
+    let ended = run_with_input("run -j1 --heartbeat 20 CHILD sleep-ms", b"300\n").exit_code(0);
     ended.stderr("");
-    run_with_input("run -j1 --heartbeat 0 KID sleep-ms", b"300\n").exit_code(0).stderr("");
-    run_with_input("run --heartbeat never KID exit", b"0\n").exit_code(255).error_line(&["--heartbeat"]);
+    run_with_input("run -j1 --heartbeat 0 CHILD sleep-ms", b"300\n").exit_code(0).stderr("");
+    run_with_input("run --heartbeat never CHILD exit", b"0\n").exit_code(255).error_line(&["--heartbeat"]);
 }
 
 #[cfg(unix)]
@@ -79,7 +79,7 @@ fn jobs_that_the_end_of_the_run_cut_off_are_not_failures() {
     for (level, has_line) in [("pass", false), ("all", true)] {
         let dir = super::temp_dir();
         let begun = dir.path().join("begun");
-        let line = format!("exec KID touch {} 600000; : {{}}", super::path(&begun));
+        let line = format!("exec CHILD touch {} 600000; : {{}}", super::path(&begun));
         let mut live = Run::start(&shell(&format!("--status-level {level}"), &line, &["x"]));
         live.wait_until_true("the job", || begun.exists());
         live.signal(rustix::process::Signal::INT);
@@ -92,7 +92,7 @@ fn jobs_that_the_end_of_the_run_cut_off_are_not_failures() {
 #[test]
 #[ignore = "a job is slow after a minute"]
 fn slow_jobs_are_reported_without_a_terminal() {
-    let start = |flags: &str| Run::start(&minder(&format!("run {flags} -j2 KID sleep-ms ::: 1 1 1 70000")));
+    let start = |flags: &str| Run::start(&minder(&format!("run {flags} -j2 CHILD sleep-ms ::: 1 1 1 70000")));
     let mut runs = ["--status-level slow", "--status-level pass", "--status-level retry", ""].map(start);
     // Longer than a run is waited for.
     runs[0].read_for(std::time::Duration::from_secs(66));

@@ -10,7 +10,7 @@ fn out(bytes: &'static str) -> impl Fn(&ChildLog) -> bool {
 /// Returns a line that writes, waits for a file named as the argument, and writes again.
 fn patient(dir: &std::path::Path) -> String {
     format!(
-        "printf 'begin {{}}'; printf 'err {{}}' >&2; KID await {}/{{}} ' end {{}}'; test -e {0}/{{}}",
+        "printf 'begin {{}}'; printf 'err {{}}' >&2; CHILD await {}/{{}} ' end {{}}'; test -e {0}/{{}}",
         path(dir)
     )
 }
@@ -70,8 +70,8 @@ fn last_running_job_is_streamed() {
         {
             let dir = temp_dir();
             let line = format!(
-                "case {{}} in slow) KID spew {before}; echo; echo slow; KID await {} x; KID await {} end;; \
-                    *) echo {{}}; KID touch {0} 0;; esac",
+                "case {{}} in slow) CHILD spew {before}; echo; echo slow; CHILD await {} x; \
+                    CHILD await {} end;; *) echo {{}}; CHILD touch {0} 0;; esac",
                 path(&dir.path().join("one")),
                 path(&dir.path().join("two")),
             );
@@ -112,8 +112,8 @@ fn spilled_job_is_streamed_when_it_becomes_first() {
     let dir = temp_dir();
     for flags in ["-k -j2", "-k -j2 --no-record", "-k -j2 --tag --buffer 64k", "-k -j3 --buffer 64k"] {
         let line = format!(
-            "case {{}} in a) KID await {0}/ready x; KID await {0}/a a;; b) KID spew 3000000; KID spew \
-                900000 >&2; KID touch {0}/ready 0; KID await {0}/b b;; *) echo {{}};; esac",
+            "case {{}} in a) CHILD await {0}/ready x; CHILD await {0}/a a;; b) CHILD spew 3000000; \
+                CHILD spew 900000 >&2; CHILD touch {0}/ready 0; CHILD await {0}/b b;; *) echo {{}};; esac",
             path(dir.path())
         );
         let mut live = Run::start(&shell(flags, &line, &["a", "b", "c"]));
@@ -137,7 +137,7 @@ fn spilled_job_is_streamed_when_it_becomes_first() {
 fn line_buffered_jobs_stream_whole_lines() {
     let dir = temp_dir();
     let line = format!(
-        "echo whole {{}}; printf 'half {{}}'; KID await {}/{{}} ' of {{}}'; KID await {0}/end over",
+        "echo whole {{}}; printf 'half {{}}'; CHILD await {}/{{}} ' of {{}}'; CHILD await {0}/end over",
         path(dir.path())
     );
     let mut live = Run::start(&shell("--lb -j3", &line, &["a", "b", "c"]));
@@ -158,7 +158,7 @@ fn pending_input_does_not_mix_streams() {
     // is mixed.
     let mut command = minder("run -j4");
     let mut live = Run::start(
-        super::super::with_script(&mut command, "KID spew {}; echo").stdin(minder::Stdio::piped()),
+        super::super::with_script(&mut command, "CHILD spew {}; echo").stdin(minder::Stdio::piped()),
     );
     live.write(b"300000\n");
     live.wait_until("the first job's output", |record| record.outs[0].len() == 300_001);

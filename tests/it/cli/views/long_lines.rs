@@ -32,7 +32,7 @@ fn lines_through_one_pipe_are_complete() {
     // Both streams into one pipe: a job's own stderr does not tear its stdout, nor another's.
     let jobs = long(6, 100, 60_000, 0);
     let (mut reader, writer) = super::pipe();
-    let mut command = super::minder("run --lb -j3 KID text");
+    let mut command = super::minder("run --lb -j3 CHILD text");
     let both = minder::Stdio::from(writer);
     let live = Run::start(
         command.stdin(super::input(&super::feed(&jobs))).stdout(both.clone()).stderr(both.clone()),
@@ -51,8 +51,8 @@ fn output_waiting_behind_a_long_line_is_complete() {
     let dir = temp_dir();
     let [begun, wait] = ["begun", "wait"].map(|name| dir.path().join(name));
     let line = format!(
-        "case {{}} in long) KID spew 3000000; KID touch {0} 0; KID await {1} end;; \
-         *) KID await {0} x; KID spew 200000; echo; echo {{}}; KID touch {2}/{{}} 0;; esac",
+        "case {{}} in long) CHILD spew 3000000; CHILD touch {0} 0; CHILD await {1} end;; \
+         *) CHILD await {0} x; CHILD spew 200000; echo; echo {{}}; CHILD touch {2}/{{}} 0;; esac",
         path(&begun),
         path(&wait),
         path(dir.path())
@@ -80,8 +80,8 @@ fn finished_jobs_are_shown_after_a_long_line_ends() {
     let dir = temp_dir();
     let [begun, line_end, wait] = ["begun", "line_end", "wait"].map(|name| dir.path().join(name));
     let line = format!(
-        "case {{}} in long) KID spew 3000000; KID touch {0} 0; KID await {1} end; exec KID await {2} over;; \
-         *) KID await {0} x >&2; KID raw {{}};; esac",
+        "case {{}} in long) CHILD spew 3000000; CHILD touch {0} 0; CHILD await {1} end; \
+         exec CHILD await {2} over;; *) CHILD await {0} x >&2; CHILD raw {{}};; esac",
         path(&begun),
         path(&line_end),
         path(&wait)
@@ -112,8 +112,8 @@ fn jobs_held_by_an_unfinished_line_continue() {
     let dir = temp_dir();
     let [begun, wait, rest] = ["begun", "wait", "rest"].map(|name| dir.path().join(name));
     let line = format!(
-        "case {{}} in long) KID spew 3000000; KID touch {0} 0; KID await {1} x >&2;; \
-         *) KID await {0} x >&2; KID lines LINES 0; KID await {2} x >&2;; esac",
+        "case {{}} in long) CHILD spew 3000000; CHILD touch {0} 0; CHILD await {1} x >&2;; \
+         *) CHILD await {0} x >&2; CHILD lines LINES 0; CHILD await {2} x >&2;; esac",
         path(&begun),
         path(&wait),
         path(&rest)
@@ -138,14 +138,14 @@ fn jobs_held_by_an_unfinished_line_continue() {
 
 #[test]
 fn unfinished_long_line_is_ended_with_its_job() {
-    let line = "case {} in long) KID spew 3000000;; *) echo {};; esac";
+    let line = "case {} in long) CHILD spew 3000000;; *) echo {};; esac";
     let ended = Run::start(&shell("--lb -j2", line, &["long", "a", "b", "c", "d"])).wait().exit_code(0);
     assert_eq!(ended.out.len(), 3_000_008);
 }
 
 #[test]
 fn long_lines_on_both_streams_are_complete() {
-    let line = "KID both 2000000 50000; echo; echo >&2; echo {}";
+    let line = "CHILD both 2000000 50000; echo; echo >&2; echo {}";
     let ended =
         Run::start(&shell("--lb -j3 --buffer 64k", line, &["1", "2", "3", "4", "5"])).wait().exit_code(0);
     let mut ids: Vec<_> = ended.text().lines().filter(|line| line.len() == 1).map(str::to_owned).collect();

@@ -26,7 +26,7 @@ fn conflicting_flags_are_one_line_of_error() {
         "--no-record --redact-args",
     ];
     for pair in pairs {
-        let ended = run_to_end(&format!("run {pair} KID exit ::: 0")).exit_code(255);
+        let ended = run_to_end(&format!("run {pair} CHILD exit ::: 0")).exit_code(255);
         let said = ended.err.trim_end();
         assert_eq!(said.lines().count(), 1, "`{pair}`: {said}");
         assert!(said.starts_with("minder: ") && said.contains("cannot be used with"), "`{pair}`: {said}");
@@ -42,14 +42,14 @@ fn buffer_sizes_are_checked() {
         ("x", "invalid number"),
         ("99999999999G", "too large"),
     ] {
-        let ended = run_to_end(&format!("run --buffer {size} KID exit ::: 0"))
+        let ended = run_to_end(&format!("run --buffer {size} CHILD exit ::: 0"))
             .exit_code(255)
             .stderr_contains(why)
             .stderr_contains("--buffer");
         assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
     }
     for size in ["64k", "64K", "1m", "2G", "65536"] {
-        run_to_end(&format!("run --buffer {size} KID exit ::: 0")).exit_code(0).stderr("");
+        run_to_end(&format!("run --buffer {size} CHILD exit ::: 0")).exit_code(0).stderr("");
     }
 }
 
@@ -81,10 +81,11 @@ fn tags_and_colors_never_follow_an_open_line() {
 #[test]
 fn tag_is_the_argument_or_a_template() {
     assert_eq!(
-        run_to_end("run --tag -k -j2 KID lines 2 0 ; ::: a").exit_code(0).text(),
+        run_to_end("run --tag -k -j2 CHILD lines 2 0 ; ::: a").exit_code(0).text(),
         "a\tline 0\na\tline 1\n"
     );
-    let ended = run_with_input("run -k -j2 --tagstring <{#}:{/}> KID echo-args", b"x/y\nz z\n").exit_code(0);
+    let ended =
+        run_with_input("run -k -j2 --tagstring <{#}:{/}> CHILD echo-args", b"x/y\nz z\n").exit_code(0);
     assert_eq!(ended.text(), "<1:y>\t\"x/y\"\n<2:z z>\t\"z z\"\n");
     // Errors are tagged as well, empty lines too; what has no end stays without.
     let line = "printf 'one\\n\\ntwo'; printf 'err' >&2";
@@ -93,10 +94,10 @@ fn tag_is_the_argument_or_a_template() {
         assert_eq!((ended.text().as_str(), ended.err.as_str()), ("t\tone\nt\t\nt\ttwo", "t\terr"), "{view}");
     }
     // Nothing written, nothing tagged; any bytes may be a tag.
-    assert_eq!(super::run_to_end("run --tag KID exit ::: 0").exit_code(0).out.len(), 0);
+    assert_eq!(super::run_to_end("run --tag CHILD exit ::: 0").exit_code(0).out.len(), 0);
     // On Windows, what is not text cannot be an argument.
     if cfg!(unix) {
-        let ended = run_with_input("run --tag -j1 KID raw", b"\xff\xfe\n").exit_code(0);
+        let ended = run_with_input("run --tag -j1 CHILD raw", b"\xff\xfe\n").exit_code(0);
         assert_eq!(ended.out, b"\xff\xfe\t\xff\xfe");
     }
 }
@@ -162,7 +163,7 @@ fn dry_run_continues_after_an_invalid_value() {
 #[test]
 fn verbose_prints_each_command() {
     for flag in ["-t", "--verbose"] {
-        let ended = run_to_end(&format!("run {flag} -j1 KID echo-args ::: a b")).exit_code(0);
+        let ended = run_to_end(&format!("run {flag} -j1 CHILD echo-args ::: a b")).exit_code(0);
         assert_eq!(ended.text(), "\"a\"\n\"b\"\n");
         let said: Vec<&str> = ended.err.lines().collect();
         assert_eq!(said.len(), 2, "{}", ended.err);
@@ -170,7 +171,7 @@ fn verbose_prints_each_command() {
     }
     let views = ["-k -j3", "--lb -j3", "-u -j2", "--spool -j2", "--pty -j2"];
     for view in views.into_iter().filter(|view| is_known(view)) {
-        let ended = run_to_end(&format!("run --verbose {view} KID echo-args ::: a b c")).exit_code(0);
+        let ended = run_to_end(&format!("run --verbose {view} CHILD echo-args ::: a b c")).exit_code(0);
         assert_eq!(
             ended.err.lines().filter(|line| line.contains("echo-args")).count(),
             3,
@@ -185,14 +186,14 @@ fn ungrouped_jobs_inherit_our_outputs() {
     let dir = temp_dir();
     let target = dir.path().join("out");
     let file = fs::File::create(&target).expect("create file");
-    let kid = if cfg!(target_os = "linux") { "fds" } else { "echo-args x" };
-    let mut command = minder(&format!("run -u -j2 KID {kid} ::: 1 2"));
+    let child = if cfg!(target_os = "linux") { "fds" } else { "echo-args x" };
+    let mut command = minder(&format!("run -u -j2 CHILD {child} ::: 1 2"));
     let ended = Run::start(command.stdout(file)).wait().exit_code(0).stderr("");
     assert_eq!(ended.out.len(), 0);
     let text = super::file(&target);
     let own = |line: &str| line.starts_with("1 ") && line.ends_with("/out");
     assert!(text.lines().any(|line| own(line) || !cfg!(target_os = "linux")), "{text}");
-    let ended = super::run_to_end("run --ungroup -j3 KID script 5 5 0 ::: 1 0 2 3").exit_code(3);
+    let ended = super::run_to_end("run --ungroup -j3 CHILD script 5 5 0 ::: 1 0 2 3").exit_code(3);
     assert_eq!(ended.out.len(), 20);
     assert!(ended.err.contains("exit"), "what failed is named: {}", ended.err);
 }
@@ -227,7 +228,7 @@ fn pty_gives_jobs_a_terminal() {
     let results = dir.path().join("results");
     let mut command = shell(
         &format!("--pty -j3 --buffer 64k --results {}", path(&results)),
-        "KID spew 700000; echo; echo {} >&2",
+        "CHILD spew 700000; echo; echo {} >&2",
         &["1", "2", "3"],
     );
     let ended = Run::start(command.env("TERM", "xterm")).wait().exit_code(0);
@@ -259,7 +260,7 @@ fn tmpdir_holds_waiting_output() {
     let own = dir.path().join("own");
     fs::create_dir(&own).expect("create directory");
     // A directory by a path from here.
-    let mut command = minder("run --tmpdir own --spool -j2 KID fds ::: 1");
+    let mut command = minder("run --tmpdir own --spool -j2 CHILD fds ::: 1");
     let text = Run::start(command.current_dir(dir.path())).wait().exit_code(0).text();
     assert!(text.lines().any(|line| line.starts_with("1 ") && line.contains("/own/")), "{text}");
     assert_eq!(super::files(&own), 0);

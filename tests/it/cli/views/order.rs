@@ -10,7 +10,7 @@ use super::{Run, Text, feed, is_known, minder, shell, temp_dir, untangle};
 fn failed_silent_and_missing_jobs_keep_their_order() {
     // 1 to 6: fine, failed, silent, not there, killed, fine.
     use super::path;
-    use crate::support::KID;
+    use crate::support::CHILD;
 
     let dir = temp_dir();
     let script = |name: &str, text: &str| {
@@ -21,7 +21,7 @@ fn failed_silent_and_missing_jobs_keep_their_order() {
         path(&file).to_owned()
     };
     let args = [
-        script("a", &format!("{KID} sleep-ms 60; echo a")),
+        script("a", &format!("{CHILD} sleep-ms 60; echo a")),
         script("b", "echo b; echo b >&2; exit 3"),
         script("c", "exit 0"),
         path(&dir.path().join("none")).to_owned(),
@@ -66,7 +66,7 @@ fn slow_first_job_holds_back_the_others() {
         .collect();
     for flags in ["-k -j4", "-k -j4 --no-record", "-k -j4 --spool", "-k -j4 --buffer 64k"] {
         let line = format!(
-            "case {{}} in 0,*) KID await {} late >/dev/null;; esac; KID text {{}}",
+            "case {{}} in 0,*) CHILD await {} late >/dev/null;; esac; CHILD text {{}}",
             super::path(&wait)
         );
         let mut command = minder(&format!("run {flags}"));
@@ -89,7 +89,7 @@ fn failures_are_counted_in_every_mode() {
         ["", "-k", "--lb", "-u", "--tag", "--spool", "--pty", "-k --spool", "--lb --pty", "--no-record"];
     for view in views.into_iter().filter(|view| is_known(view)) {
         for degree in ["-j1", "-j3"] {
-            let line = "KID spew {}0; exit {}";
+            let line = "CHILD spew {}0; exit {}";
             let ended = Run::start(&shell(&format!("{view} {degree}"), line, &["0", "1", "2", "0", "7"]))
                 .wait()
                 .exit_code(3);

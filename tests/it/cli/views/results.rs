@@ -7,7 +7,7 @@ use super::{Run, feed, files, input, minder, path, temp_dir, texts};
 
 /// `run --results` of these arguments, which each job writes to its outputs.
 fn echoed(results: &Path, flags: &str, args: &[&[u8]]) -> super::RunOutput {
-    let mut command = minder(&format!("run {flags} --results {} KID raw {{}} :::", path(results)));
+    let mut command = minder(&format!("run {flags} --results {} CHILD raw {{}} :::", path(results)));
     command.args(args.iter().map(|arg| minder_os::encoding::os_string_from_encoded(arg.to_vec())));
     Run::start(&command).wait()
 }
@@ -27,7 +27,7 @@ fn each_job_has_a_directory() {
     ] {
         let dir = temp_dir();
         let results = dir.path().join("deep/er");
-        let mut command = minder(&format!("run {flags} --results {} KID text", path(&results)));
+        let mut command = minder(&format!("run {flags} --results {} CHILD text", path(&results)));
         let ended = Run::start(command.stdin(input(&feed(&jobs)))).wait().exit_code(0);
         super::untangle(&ended.out, 0, &jobs, flags.contains("--tag"));
         for job in &jobs {

@@ -1,5 +1,5 @@
-//! Files beside the screen: names of files in place of output, files that the user names, copies of
-//! templates.
+//! Files in addition to the screen: names of files in place of output, files that the user names,
+//! copies of templates.
 
 use std::fs;
 #[cfg(unix)]
@@ -24,7 +24,7 @@ fn files_option_writes_one_file_per_job() {
         ["-j1", "-j4", "-k -j4", "--lb -j4", "--spool -j4", "-j4 --buffer 64k --no-record", "--pty -j3"];
     for flags in all.into_iter().filter(|flags| is_known(flags)) {
         let dir = temp_dir();
-        let mut command = minder(&format!("run {flags} --files --tmpdir {} KID text", path(dir.path())));
+        let mut command = minder(&format!("run {flags} --files --tmpdir {} CHILD text", path(dir.path())));
         let ended = Run::start(command.stdin(input(&feed(&jobs)))).wait().exit_code(0);
         let names = String::from_utf8(ended.out).expect("decode UTF-8");
         let names: Vec<&Path> = names.lines().map(Path::new).collect();

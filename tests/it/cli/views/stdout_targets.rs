@@ -34,7 +34,7 @@ fn file_is_written_from_the_start_or_appended() {
         for (append, before) in [(false, ""), (true, "before\n")] {
             fs::write(&target, before).expect("write file");
             let file = OpenOptions::new().write(true).append(append).open(&target).expect("open file");
-            let mut command = minder(&format!("run {view} KID text"));
+            let mut command = minder(&format!("run {view} CHILD text"));
             command.stdin(input(&feed(&jobs()))).stdout(file);
             let ended = Run::start(&command).wait().exit_code(0);
             let all = fs::read(&target).expect("read file");
@@ -53,20 +53,20 @@ fn only_job_writes_to_any_target() {
     for append in [false, true] {
         fs::write(&target, "").expect("write file");
         let file = OpenOptions::new().write(true).append(append).open(&target).expect("open file");
-        let mut command = minder("run KID text :::");
+        let mut command = minder("run CHILD text :::");
         Run::start(command.arg(jobs[0].word()).stdout(file)).wait().exit_code(0);
         untangle(&fs::read(&target).expect("read file"), 0, &jobs, false);
     }
     let null = if cfg!(windows) { "NUL" } else { "/dev/null" };
     let null = OpenOptions::new().write(true).open(null).expect("open null device");
-    Run::start(minder("run KID text :::").arg(jobs[0].word()).stdout(null)).wait().exit_code(0);
+    Run::start(minder("run CHILD text :::").arg(jobs[0].word()).stdout(null)).wait().exit_code(0);
     // Both streams into one file that is appended to: neither overwrites the other.
     fs::write(&target, "").expect("write file");
     let file = OpenOptions::new().append(true).open(&target).expect("open file");
     let both = minder::Stdio::from(file);
     // That many bytes at once: few of them take long under Wine.
     let chunk = if cfg!(windows) { 4000 } else { 1 };
-    let mut command = minder(&format!("run -j1 KID both 500000 ::: {chunk}"));
+    let mut command = minder(&format!("run -j1 CHILD both 500000 ::: {chunk}"));
     Run::start(command.stdout(both.clone()).stderr(both)).wait().exit_code(0);
     assert_eq!(fs::metadata(&target).expect("read metadata").len(), 1_000_000);
 }
@@ -79,7 +79,7 @@ fn nonblocking_pipe_is_waited_for() {
     for view in VIEWS.iter().filter(|view| !view.contains("--pty") && !view.contains("-u")) {
         let (mut reader, writer) = pipe();
         rustix::io::ioctl_fionbio(&writer, true).expect("set nonblocking mode");
-        let mut command = minder(&format!("run {view} KID text"));
+        let mut command = minder(&format!("run {view} CHILD text"));
         let mut live = Run::start(command.stdin(input(&feed(&jobs))).stdout(writer));
         drop(command);
         live.read_for(std::time::Duration::from_millis(50));
@@ -94,7 +94,7 @@ fn nonblocking_pipe_is_waited_for() {
 fn closed_pipe_ends_the_run_quietly() {
     for view in views().filter(|view| !view.contains("-u")) {
         let (mut reader, writer) = pipe();
-        let mut command = minder(&format!("run {view} KID spew 300000 :::"));
+        let mut command = minder(&format!("run {view} CHILD spew 300000 :::"));
         let live = Run::start(command.args(["1"; 300]).stdout(writer));
         drop(command);
         reader.read_exact(&mut [0; 10]).expect("read bytes");
@@ -104,9 +104,9 @@ fn closed_pipe_ends_the_run_quietly() {
     // The only job, whose bytes go without a copy: before it writes, and while it writes.
     for early in [true, false] {
         let (mut reader, writer) = pipe();
-        let mut command = minder("run KID lines 1000000 0 ::: 1");
+        let mut command = minder("run CHILD lines 1000000 0 ::: 1");
         if early {
-            command = minder("run KID spew 100 ::: 1");
+            command = minder("run CHILD spew 100 ::: 1");
         }
         let live = Run::start(command.stdout(writer));
         drop(command);
@@ -123,7 +123,7 @@ fn closed_pipe_ends_the_run_quietly() {
 #[test]
 fn full_device_is_one_line_of_error() {
     for view in VIEWS.iter().filter(|view| !view.contains("-u")) {
-        for line in ["KID spew 10 ::: 1", "KID spew 300000 ::: 1", "KID spew 100000 ::: 1 2 3 4"] {
+        for line in ["CHILD spew 10 ::: 1", "CHILD spew 300000 ::: 1", "CHILD spew 100000 ::: 1 2 3 4"] {
             let full = OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
             let ended = Run::start(minder(&format!("run {view} {line}")).stdout(full)).wait().exit_code(255);
             ended.error_line(&["cannot write to standard output: no space left on device"]);
@@ -139,7 +139,7 @@ fn closed_streams_fail_only_if_bytes_are_lost() {
         // Output that is lost is an error, and only where there is some: a closed stderr takes messages
         // alone.
         for (stream, code) in [(1, 255), (2, 0)] {
-            for job in ["-j2 KID both 5 ::: 1 2 3", "KID spew 500000 ::: 1"] {
+            for job in ["-j2 CHILD both 5 ::: 1 2 3", "CHILD spew 500000 ::: 1"] {
                 let line = format!("run {view} {job}");
                 let command = super::super::minder_as(&format!("close={stream}"), &line);
                 Run::start(&command).wait().exit_code(code);
@@ -154,12 +154,12 @@ fn stderr_goes_to_its_own_file() {
     let target = dir.path().join("err");
     for view in ["", "-k", "--lb", "--spool", "-j1"] {
         let errors = File::create(&target).expect("create file");
-        let mut command = minder(&format!("run {view} KID text"));
+        let mut command = minder(&format!("run {view} CHILD text"));
         let ended = Run::start(command.stdin(input(&feed(&jobs()))).stderr(errors)).wait().exit_code(0);
         untangle(&ended.out, 0, &jobs(), false);
         untangle(&fs::read(&target).expect("read file"), 1, &jobs(), false);
     }
-    let ended = run_to_end("run -j1 KID both 100000 500 ::: 1").exit_code(0);
+    let ended = run_to_end("run -j1 CHILD both 100000 500 ::: 1").exit_code(0);
     assert_eq!((ended.out.len(), ended.errors.len()), (100_000, 100_000));
 }
 
@@ -168,7 +168,7 @@ fn leaked_output_is_reported_in_every_mode() {
     // What the job wrote is shown; an output that its child holds open is closed and reported, in every
     // mode of pipes.
     for view in ["-j1", "-j2", "-k -j2", "--lb -j2", "--tag -j2"] {
-        let line = "KID hold-stdout 3000 7; echo; echo {}";
+        let line = "CHILD hold-stdout 3000 7; echo; echo {}";
         let ended = Run::start(&shell(view, line, &["1", "2"]))
             .wait()
             .exit_code(0)

@@ -38,7 +38,7 @@ fn each_job_is_one_row_with_any_output() {
             let table = dir.path().join(name);
             let to_screen = name.starts_with('-');
             let results = if to_screen { name } else { path(&table) };
-            let mut command = minder(&format!("run {flags} --results {results} KID text"));
+            let mut command = minder(&format!("run {flags} --results {results} CHILD text"));
             let ended = Run::start(command.stdin(input(&feed(&jobs)))).wait().exit_code(0);
             assert!(ended.errors.is_empty(), "{flags} {name}: {:?}", String::from_utf8_lossy(&ended.errors));
             assert!(to_screen || ended.out.is_empty(), "{flags} {name}");
@@ -118,11 +118,11 @@ fn resumed_table_keeps_columns_of_its_header() {
     let joblog = dir.path().join("log");
     let flags = format!("-j1 --colsep , --no-record --joblog {} --results {}", path(&joblog), path(&table));
     for (more, lines) in [("", "a,b\n"), ("--resume", "a,b\nc\n")] {
-        let mut command = minder(&format!("run {flags} {more} KID exit 0"));
+        let mut command = minder(&format!("run {flags} {more} CHILD exit 0"));
         Run::start(command.stdin(input(lines.as_bytes()))).wait().exit_code(0);
     }
     // The resumed run does not know how long the first row was, except by the file.
-    let mut command = minder(&format!("run {flags} --resume KID exit 0"));
+    let mut command = minder(&format!("run {flags} --resume CHILD exit 0"));
     Run::start(command.stdin(input(b"a\nc\nd\n"))).wait();
     let found = rows(&fs::read(&table).expect("read table"), b',');
     assert!(found.iter().all(|row| row.len() == 13), "{found:?}");

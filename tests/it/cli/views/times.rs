@@ -19,7 +19,7 @@ fn failed(jobs: &[Text]) -> Vec<usize> {
 #[track_caller]
 fn order(flags: &str, jobs: &[Text], is_shown: impl Fn(&Text) -> bool) -> Vec<usize> {
     let code = failed(jobs).len().try_into().expect("convert number");
-    let ended = run_with_input(&format!("run --quiet {flags} KID text"), &feed(jobs)).exit_code(code);
+    let ended = run_with_input(&format!("run --quiet {flags} CHILD text"), &feed(jobs)).exit_code(code);
     let hidden = |job: &Text| Text { lens: [0, 0], ..*job };
     let seen: Vec<Text> = jobs.iter().map(|job| if is_shown(job) { *job } else { hidden(job) }).collect();
     untangle(&ended.errors, 1, &seen, false);
@@ -96,7 +96,8 @@ fn final_output_survives_the_death_of_the_run() {
         let dir = temp_dir();
         let at = |name: &str| dir.path().join(name);
         let line = format!(
-            "case {{}} in 1) echo out 1; echo err 1 >&2; exit 3;; *) KID touch {} 0; KID await {} end;; esac",
+            "case {{}} in 1) echo out 1; echo err 1 >&2; exit 3;; \
+                *) CHILD touch {} 0; CHILD await {} end;; esac",
             path(&at("begun")),
             path(&at("go"))
         );
@@ -122,7 +123,8 @@ fn final_output_survives_the_death_of_the_run() {
 fn final_output_is_shown_after_ctrl_c() {
     let dir = temp_dir();
     let begun = dir.path().join("begun");
-    let line = format!("case {{}} in 1) echo out; exit 3;; *) exec KID touch {} 600000;; esac", path(&begun));
+    let line =
+        format!("case {{}} in 1) echo out; exit 3;; *) exec CHILD touch {} 600000;; esac", path(&begun));
     let mut live = Run::start(&shell("-j1 --failure-output final", &line, &["1", "2"]));
     live.wait_until_true("the second job", || begun.exists());
     live.signal(rustix::process::Signal::INT);
@@ -140,7 +142,7 @@ fn output_times_exclude_other_ways_to_show_output() {
         ("--results -.csv --failure-output final", "cannot be used with a table of `--results`"),
         ("--failure-output late", "expected one of immediate, immediate-final, final, never"),
     ] {
-        run_with_input(&format!("run {flags} KID exit"), b"0\n").exit_code(255).error_line(&[why]);
+        run_with_input(&format!("run {flags} CHILD exit"), b"0\n").exit_code(255).error_line(&[why]);
     }
-    run_with_input("run -u --failure-output immediate KID exit", b"0\n").exit_code(0);
+    run_with_input("run -u --failure-output immediate CHILD exit", b"0\n").exit_code(0);
 }

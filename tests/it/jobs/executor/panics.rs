@@ -67,7 +67,7 @@ fn panic_of_the_finisher_is_passed_on_after_the_items_have_ended() {
     assert!(processed.into_inner() < 1_000_000, "the rest was not started");
 }
 
-/// An iterator of three items that panics where it is told to.
+/// An iterator of three items that panics where its number says so.
 struct Panicking {
     left: u32,
     in_size_hint: bool,

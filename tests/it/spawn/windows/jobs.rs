@@ -1,4 +1,4 @@
-//! Job objects: who is in them, who is killed with them, and who is not.
+//! Job objects: the processes that are in them, and those that are killed with them.
 
 use minder::{Child, ChildSet, ChildSetOptions, Group, SpawnOptions, Stdio, Termination};
 

@@ -97,6 +97,6 @@ fn works(subject: &Subject, sandbox: &mut Sandbox) -> bool {
     assert!(trace.marked, "{}: a value that is evaluated leaves no mark", subject.name);
     let call = [b"a".to_vec(), format!("$(:>{MARK})").into_bytes()];
     // zsh starts `cat` for a redirection without a command.
-    assert_eq!(trace.calls[0], call, "{}: a program's arguments are not told", subject.name);
+    assert_eq!(trace.calls[0], call, "{}: a program's arguments are not reported", subject.name);
     true
 }

@@ -60,8 +60,8 @@ fn a_line_as_it_is_shown_does_the_same_in_every_shell() {
                     let alone = |value: &&&OsString| {
                         !is_the_same(line, MEANT[place], &[**value], subject, &mut sandbox)
                     };
-                    let told = |value| format!("{}: {line}: {value:?}", subject.name);
-                    wrong.extend(some.iter().filter(alone).map(told));
+                    let describe = |value| format!("{}: {line}: {value:?}", subject.name);
+                    wrong.extend(some.iter().filter(alone).map(describe));
                 }
             }
         }

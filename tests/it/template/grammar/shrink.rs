@@ -38,17 +38,17 @@ pub(super) fn failure(
         usual(&mut small, &mut fails);
         shorten(&mut small, &mut fails);
     }
-    let mut told = String::new();
+    let mut description = String::new();
     let once = if again { "" } else { " (seen once, not again)" };
-    let _ = writeln!(told, "  values {:?}{once}", small.columns);
-    let _ = writeln!(told, "  drawn {:?} with {:?}, MINDER_SEED={seed}", case.line, case.columns);
+    let _ = writeln!(description, "  values {:?}{once}", small.columns);
+    let _ = writeln!(description, "  drawn {:?} with {:?}, MINDER_SEED={seed}", case.line, case.columns);
     if let Some(argv) = small.argv(subject) {
-        let _ = writeln!(told, "  {}", pasted(&argv));
+        let _ = writeln!(description, "  {}", pasted(&argv));
     }
     if let (Fault::Shown, Some(template)) = (fault, small.template(subject)) {
-        let _ = writeln!(told, "  shown as {:?}", template.display(&small.job()));
+        let _ = writeln!(description, "  shown as {:?}", template.display(&small.job()));
     }
-    Failure { fault, shell: subject.name.clone(), line: small.line, told }
+    Failure { fault, shell: subject.name.clone(), line: small.line, description }
 }
 
 /// Returns the fault of a case, if it is of this kind.
