@@ -22,5 +22,5 @@ Gem::Specification.new do |spec|
   end
   spec.require_paths = ["lib"]
   spec.extensions = ["ext/minder/extconf.rb"]
-  # The files of the extension, beside its objects, are not needed after the installation.
+  # The files of the extension, except its objects, are not needed after the installation.
 end

@@ -3,7 +3,7 @@
 require_relative "children_helper"
 require "tmpdir"
 
-# One child: how it ends, its input and output, and what it can be told.
+# One child: its end, its input and output, and the requests that it accepts.
 class TestChild < Test::Unit::TestCase
   include ChildrenHelper
 

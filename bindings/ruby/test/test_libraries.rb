@@ -13,8 +13,8 @@ require "timeout"
 class TestLibraries < Test::Unit::TestCase
   include Helper
 
-  # Runs a block beside a fiber that counts, and checks that it counted meanwhile.
-  def beside_others
+  # Runs a block alongside a fiber that counts, and checks that it counted meanwhile.
+  def alongside_others
     in_scheduler do |scheduler|
       ticks = 0
       ticker = Fiber.schedule { loop { sleep 0.002; ticks += 1 } }
@@ -41,7 +41,7 @@ class TestLibraries < Test::Unit::TestCase
   end
 
   def test_net_http
-    bodies = beside_others do
+    bodies = alongside_others do
       server = TCPServer.new("127.0.0.1", 0)
       serve(server, 3) do |socket|
         path = socket.gets.split[1]
@@ -57,7 +57,7 @@ class TestLibraries < Test::Unit::TestCase
   end
 
   def test_net_http_times_out
-    beside_others do
+    alongside_others do
       server = TCPServer.new("127.0.0.1", 0)
       http = Net::HTTP.new("127.0.0.1", server.local_address.ip_port)
       http.read_timeout = 0.05
@@ -83,7 +83,7 @@ class TestLibraries < Test::Unit::TestCase
 
   def test_openssl
     own, key = certificate
-    text = beside_others do
+    text = alongside_others do
       server = TCPServer.new("127.0.0.1", 0)
       context = OpenSSL::SSL::SSLContext.new
       context.cert, context.key = own, key
@@ -103,7 +103,7 @@ class TestLibraries < Test::Unit::TestCase
   end
 
   def test_resolv
-    beside_others do
+    alongside_others do
       # A server of names that answers after a while: one address for each question.
       server = UDPSocket.new
       server.bind("127.0.0.1", 0)
@@ -128,7 +128,7 @@ class TestLibraries < Test::Unit::TestCase
   end
 
   def test_logger_and_monitors
-    beside_others do
+    alongside_others do
       reader, writer = IO.pipe
       logger = Logger.new(writer)
       5.times { |n| Fiber.schedule { 200.times { logger.info("fiber #{n}: #{"x" * 100}") } } }
@@ -142,7 +142,7 @@ class TestLibraries < Test::Unit::TestCase
   end
 
   def test_children_of_ruby
-    beside_others do
+    alongside_others do
       assert_equal "a\nb\n", IO.popen("sleep 0.02; echo b; echo a", &:read).lines.sort.join
       assert_equal "out\n", `sleep 0.02; echo out`
       assert_true system("sleep 0.02")
@@ -153,7 +153,7 @@ class TestLibraries < Test::Unit::TestCase
   end
 
   def test_copy_stream
-    beside_others do
+    alongside_others do
       reader, writer = IO.pipe
       Fiber.schedule { IO.copy_stream(StringIO.new("y" * 500_000), writer); sleep 0.02; writer.close }
       target = StringIO.new

@@ -39,7 +39,7 @@ class TestServerFaults < Test::Unit::TestCase
     end
   end
 
-  def test_a_server_runs_once_and_not_beside_another_scheduler
+  def test_a_server_runs_once_and_not_with_another_scheduler
     output, = serve(<<~'RUBY')
       server = Minder::Server.new("127.0.0.1", 0, workers: 1, ready: ->(_) { Process.kill("TERM", $$) }) { nil }
       Minder::Scheduler.run { server.run rescue puts $!.message }

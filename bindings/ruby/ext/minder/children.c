@@ -110,13 +110,13 @@ void children_list_ready(struct children *children, VALUE value, struct child *c
 }
 
 /*
- * Moves all events to the queues of their children. Returns the children that have news, or nil if
- * there are none. Raises ClosedError if the set is stopped and has no events.
+ * Moves all events to the queues of their children. Returns the children that have new events, or
+ * nil if there are none. Raises ClosedError if the set is stopped and has no events.
  */
 static VALUE children_route(VALUE self) {
     struct children *children = children_usable(self);
     struct core *core = children->core;
-    VALUE news = Qnil;
+    VALUE changed = Qnil;
     bool has_memory = true;
     for (int takes = 0; takes < TAKES_MAX && has_memory; takes++) {
         size_t count = 0;
@@ -133,21 +133,21 @@ static VALUE children_route(VALUE self) {
             if (!child) continue;
             has_memory = queue_route(child, event);
             if (NIL_P(value)) continue;
-            if (!child->is_news) {
-                child->is_news = true;
-                if (NIL_P(news)) news = rb_ary_new();
-                rb_ary_push(news, value);
+            if (!child->is_changed) {
+                child->is_changed = true;
+                if (NIL_P(changed)) changed = rb_ary_new();
+                rb_ary_push(changed, value);
             }
             children_list_ready(children, value, child);
             if (is_done) rb_hash_delete(children->running, ULL2NUM(id));
         }
         if (!has_any) break;
     }
-    for (long index = 0; !NIL_P(news) && index < RARRAY_LEN(news); index++)
-        ((struct child *)RTYPEDDATA_DATA(RARRAY_AREF(news, index)))->is_news = false;
+    for (long index = 0; !NIL_P(changed) && index < RARRAY_LEN(changed); index++)
+        ((struct child *)RTYPEDDATA_DATA(RARRAY_AREF(changed, index)))->is_changed = false;
     if (!has_memory) rb_memerror();
-    if (NIL_P(news)) minder_check(minder_set_wait(core->set, 0));
-    return news;
+    if (NIL_P(changed)) minder_check(minder_set_wait(core->set, 0));
+    return changed;
 }
 
 static int take_first(VALUE key, VALUE value, VALUE first) {
@@ -284,5 +284,5 @@ void Init_minder_children(void) {
     rb_define_method(children_class, "take_error", children_take_error, 0);
 
     Init_minder_child();
-    Init_minder_pump();
+    Init_minder_event_poller();
 }

@@ -95,7 +95,7 @@ struct child {
     bool is_claimed;
     /* The process has exited, and its output may not have been routed whole. */
     bool has_exited;
-    bool is_done, is_discarding, is_lost, is_listed, is_news;
+    bool is_done, is_discarding, is_lost, is_listed, is_changed;
     bool drops_oldest, has_restarts, has_input, is_input_closed;
     bool is_piped[2], is_ended[2];
 };
@@ -253,6 +253,6 @@ extern const rb_data_type_t child_type;
 void Init_minder_events(void);
 void Init_minder_guardian(void);
 void Init_minder_child(void);
-void Init_minder_pump(void);
+void Init_minder_event_poller(void);
 
 #endif

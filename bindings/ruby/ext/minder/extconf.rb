@@ -23,7 +23,7 @@ def build(root)
   cargo = ENV["CARGO"] || find_executable("cargo")
   abort "minder: cargo is missing: install Rust 1.95 or newer, for example from https://rustup.rs" unless cargo
 
-  # Beside the Makefile, so that the end of `gem install` removes it.
+  # In the directory of the Makefile, so that the end of `gem install` removes it.
   target = ENV["MINDER_CARGO_TARGET_DIR"] || File.join(Dir.pwd, "target")
   message "building the Rust library, which takes half a minute... "
   command = [cargo, "build", "--release", "--locked", "--quiet", "--target-dir", target,
@@ -54,7 +54,7 @@ end
 
 create_makefile("minder/minder_ext")
 
-# The program of a guardian lies beside the extension.
+# The program of a guardian lies in the directory of the extension.
 File.write("Makefile", <<~MAKE, mode: "a")
 
   GUARDIAN = #{guardian}

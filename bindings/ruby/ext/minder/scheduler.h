@@ -114,7 +114,7 @@ struct scheduler {
     bool keeps_registrations;
     /* Whether the thread waits without the lock of the interpreter, and has to be notified. */
     bool is_waiting;
-    /* The poller has made the descriptor by which the thread waits beside others. */
+    /* The poller has made the descriptor by which the thread waits together with others. */
     bool is_watched;
     bool is_closed;
     /* What the last wait reported and is not handled yet. */

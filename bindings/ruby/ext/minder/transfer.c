@@ -88,7 +88,7 @@ static bool transfer_without_waiting(struct transfer *transfer, enum file_kind k
     return false;
 }
 
-/* Transfers after a poll has told that the call does not wait. */
+/* Transfers after a poll has reported that the call does not wait. */
 static void transfer_after_poll(struct transfer *transfer) {
     struct pollfd one = { .fd = transfer->fd, .events = transfer->direction == READ ? POLLIN : POLLOUT };
     int count;

@@ -103,7 +103,7 @@ module Minder
       # Who waits for what: a child, :events or :end.
       @waiters = Hash.new { |hash, key| hash[key] = [] }.compare_by_identity
       @groups = Hash.new { |hash, key| hash[key] = Group.new({}.compare_by_identity) }.compare_by_identity
-      @pumps = []
+      @pollers = []
       @burst = 0
       open({ max_children: max_children, memory: memory, child_memory: child_memory,
              input_memory: input_memory, backend: backend&.to_s, leak_timeout: leak_timeout,
@@ -267,7 +267,7 @@ module Minder
         close
       ensure
         @lock.synchronize do
-          @pumps.each(&:close).clear
+          @pollers.each(&:close).clear
           @waiters.each_key { |key| wake(key) }
         end
       end

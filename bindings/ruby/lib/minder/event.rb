@@ -3,7 +3,7 @@
 module Minder
   # What happened to a child of a Children. It is frozen.
   #
-  # +kind+ is one of these, and the members beside it are set:
+  # +kind+ is one of these, and the other members are set:
   #
   # :output::         the child wrote +data+, a binary string, to +stream+, :stdout or :stderr.
   # :eof::            +stream+ is at its end.

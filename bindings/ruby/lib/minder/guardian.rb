@@ -5,9 +5,9 @@ require "rbconfig"
 module Minder
   # A small program that ends the children of this process when it is killed, +kill -9+ included.
   #
-  # The program +minder-guardian+ lies beside the extension of this gem; the environment variable
-  # MINDER_GUARDIAN names another one. It ends with this process. A process that was made by fork
-  # has no guardian until it makes one.
+  # The program +minder-guardian+ lies in the directory of the extension of this gem; the
+  # environment variable MINDER_GUARDIAN names another one. It ends with this process. A process
+  # that was made by fork has no guardian until it makes one.
   #
   # It kills the process group of each child, and descendants outside of the group whose parents
   # still live. With +tag+ (Linux) it also finds those that lost their parents. It cannot reach
@@ -19,8 +19,8 @@ module Minder
     PROGRAM = begin
       name = "/minder/minder_ext.#{RbConfig::CONFIG["DLEXT"]}"
       extension = $LOADED_FEATURES.find { |path| path.end_with?(name) }
-      beside = extension && File.join(File.dirname(extension), "minder-guardian")
-      beside if beside && File.executable?(beside)
+      program = extension && File.join(File.dirname(extension), "minder-guardian")
+      program if program && File.executable?(program)
     end
 
     @lock = Mutex.new

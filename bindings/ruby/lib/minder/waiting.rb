@@ -4,10 +4,10 @@ require "fiber"
 require "io/wait"
 
 module Minder
-  # A fiber or thread that waits for news of a set.
+  # A fiber or thread that waits for events of a set.
   class Waiter # :nodoc:
-    # The pump whose descriptor it waits for, if it does.
-    attr_accessor :pump
+    # The poller whose descriptor it waits for, if it does.
+    attr_accessor :poller
     # It was woken, and has not looked since.
     attr_accessor :is_woken
 
@@ -25,7 +25,7 @@ module Minder
       return if @is_woken
 
       @is_woken = true
-      if @pump then @pump.notify
+      if @poller then @poller.notify
       elsif @condition then @condition.signal
       elsif @is_parked
         @is_parked = false
@@ -50,16 +50,17 @@ module Minder
   private_constant :Waiter
 
   class Children
-    # How the consumers of a set wait for its events, and who moves these to the queues of the children.
+    # The consumers of a set wait for its events, and one of them moves these to the queues of the
+    # children.
 
     # A set's descriptor for the waiters of one scheduler, or for all threads.
-    class Pump # :nodoc:
-      # The descriptor as an IO. Closing the pump closes it.
+    class EventPoller # :nodoc:
+      # The descriptor as an IO. Closing the poller closes it.
       def io
         @io ||= IO.for_fd(fd, "r", autoclose: false)
       end
     end
-    private_constant :Pump
+    private_constant :EventPoller
 
     # The waiters of one scheduler, or all threads.
     Group = Struct.new(:waiters, :holder)
@@ -73,7 +74,7 @@ module Minder
     BURST = 16
     private_constant :SHIELD, :CHECK_INTERVAL, :BURST
 
-    # Waits for news of a key until the block returns something, which is returned; nil after the
+    # Waits for events of a key until the block returns something, which is returned; nil after the
     # deadline.
     #
     # Every waiter of one scheduler waits for a wake-up, except one of them, the holder, which waits
@@ -139,12 +140,12 @@ module Minder
     # Moves all events to the queues of their children, and wakes what waits for them. Returns
     # whether there were any.
     def distribute(except = nil)
-      news = route
-      return false unless news
+      changed = route
+      return false unless changed
 
       Thread.handle_interrupt(SHIELD) do
         @lock.synchronize do
-          news.each { |child| wake(child, except) } unless @waiters.empty?
+          changed.each { |child| wake(child, except) } unless @waiters.empty?
           wake(:events, except)
           wake(:end, except)
         end
@@ -175,10 +176,10 @@ module Minder
         waiting = @waiters[key]
         waiting.delete(waiter)
         @waiters.delete(key) if waiting.empty?
-        if waiter.pump
-          waiter.pump.reset if waiter.is_woken
-          closed? ? waiter.pump.close : @pumps.push(waiter.pump)
-          waiter.pump = nil
+        if waiter.poller
+          waiter.poller.reset if waiter.is_woken
+          closed? ? waiter.poller.close : @pollers.push(waiter.poller)
+          waiter.poller = nil
         end
         group = @groups[waiter.context]
         group.waiters.delete(waiter)
@@ -192,24 +193,24 @@ module Minder
     # Waits until the waiter is woken, or as the holder until the set has events, which are then
     # distributed.
     def wait_once(waiter, timeout)
-      pump = nil
+      poller = nil
       @lock.synchronize do
         if waiter.is_woken
           waiter.is_woken = false
-          waiter.pump&.reset
+          waiter.poller&.reset
           return
         end
         group = @groups[waiter.context]
         group.holder ||= waiter
         if group.holder.equal?(waiter)
-          pump = waiter.pump ||= @pumps.pop || Pump.new(self)
+          poller = waiter.poller ||= @pollers.pop || EventPoller.new(self)
         else
           waiter.sleep(@lock, timeout)
           waiter.is_woken = false
           return
         end
       end
-      pump.io.wait_readable(timeout)
+      poller.io.wait_readable(timeout)
       distribute(waiter)
     end
   end
