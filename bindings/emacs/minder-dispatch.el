@@ -20,7 +20,7 @@
 ;;; Commentary:
 
 ;; The module keeps what children write.  When a byte comes from the pipe
-;; process `minder--news', Lisp takes some events, and calls filters and
+;; process `minder--event-pipe', Lisp takes some events, and calls filters and
 ;; sentinels for them.  What is not taken stays in the module, whose memory is
 ;; bounded: the child then waits.
 
@@ -52,7 +52,7 @@ a microsecond for a byte."
   (command nil :documentation "The program and its arguments.")
   (buffer nil :documentation "The buffer that its output goes to, or nil.")
   (filter nil :documentation "The function that gets its output.")
-  (sentinel nil :documentation "The function that is told of its end.")
+  (sentinel nil :documentation "The function that is called at its end.")
   (mark nil :documentation "The marker of the end of its output.")
   (plist nil :documentation "A property list for its user.")
   (state 'run :documentation "`run', `stop', `exit' or `signal'.")
@@ -83,7 +83,7 @@ a microsecond for a byte."
 (defvar minder--names (make-hash-table :test #'equal)
   "The live processes, by their names.")
 
-(defvar minder--news nil
+(defvar minder--event-pipe nil
   "The pipe process that gets a byte when there are events.")
 
 (defvar minder--handled 0
@@ -102,7 +102,7 @@ a microsecond for a byte."
 (defvar minder--waiting nil
   "The processes that are paused because of `minder--only'.")
 
-(defun minder--on-news (_process _bytes)
+(defun minder--on-events (_process _bytes)
   "Handle the events that the module has."
   (minder--dispatch))
 
@@ -116,7 +116,7 @@ A filter may call this function: it then handles what follows."
     (unless minder--only
       (minder--resume-waiting))
     (minder--handle-resumed)
-    (when (and minder--news (>= minder--batch-next minder--batch-end))
+    (when (and minder--event-pipe (>= minder--batch-next minder--batch-end))
       (setq minder--batch-next 0
             minder--batch-end (* 3 (minder--take minder--batch (minder--read-max)))))
     (unwind-protect
@@ -420,7 +420,7 @@ Without PROCESS wait for an event of any process.  Without SECONDS wait until
 something comes, or PROCESS has ended.  Filters and sentinels of all processes
 run meanwhile, unless JUST-THIS-ONE is non-nil.  If it is an integer, timers do
 not run either."
-  (cond ((null minder--news)
+  (cond ((null minder--event-pipe)
          (and (null process) (accept-process-output nil seconds)))
         ((and process just-this-one (eq (minder-process-type process) 'real))
          (minder--with-only process #'minder--accept process seconds just-this-one))
@@ -445,7 +445,7 @@ PROCESS, SECONDS and JUST-THIS-ONE are its arguments."
          (before (funcall heard))
          (waitp t))
     (minder--dispatch)
-    (unless (process-live-p minder--news)
+    (unless (process-live-p minder--event-pipe)
       ;; Other code has deleted it.
       (minder-ensure-started))
     (while (and waitp
@@ -453,7 +453,7 @@ PROCESS, SECONDS and JUST-THIS-ONE are its arguments."
                 (or (null process)
                     (memq (minder-process-state process) '(run stop))))
       (let ((left (and deadline (max 0 (- deadline (float-time))))))
-        (accept-process-output minder--news (minder--slice left) nil just-this-one)
+        (accept-process-output minder--event-pipe (minder--slice left) nil just-this-one)
         (when (and left (<= left 0))
           (setq waitp nil))))
     (/= before (funcall heard))))

@@ -154,7 +154,7 @@
     (list
      (format "Emacs: %s, modules %s" emacs-version
              (if module-file-suffix "work" "do not work"))
-     (format "module: %s" (or module "is not beside minder.el"))
+     (format "module: %s" (or module "is not in the directory of minder.el"))
      (format "guardian: %s"
              (cond ((null guardian) "is missing; kill -9 of Emacs leaves children")
                    ((nth 2 numbers) (format "%s, process %d" guardian (nth 2 numbers)))

@@ -85,7 +85,7 @@ Nil is the directory of this package."
   "The directory of this package.")
 
 (defun minder--file (name)
-  "Return the path of the file NAME beside the module, or nil."
+  "Return the path of the file NAME in the directory of the module, or nil."
   (let ((path (expand-file-name name (or minder-module-directory minder--directory))))
     (and (file-exists-p path) path)))
 
@@ -122,40 +122,40 @@ use until Emacs is started again."
 (defun minder-ensure-started ()
   "Load the module and start its set of children, unless that was done."
   (minder-load-module)
-  (unless (process-live-p minder--news)
-    (let ((news (minder--make-news)))
+  (unless (process-live-p minder--event-pipe)
+    (let ((pipe (minder--make-event-pipe)))
       (unwind-protect
           (progn
             (if (minder--started-p)
-                (minder--attach news)
-              (minder--start news (minder--file "minder-guardian")))
-            (setq minder--news news))
-        (unless (eq minder--news news)
-          (delete-process news)))
+                (minder--attach pipe)
+              (minder--start pipe (minder--file "minder-guardian")))
+            (setq minder--event-pipe pipe))
+        (unless (eq minder--event-pipe pipe)
+          (delete-process pipe)))
       (add-hook 'kill-emacs-query-functions #'minder--kill-emacs-p)
       ;; At the end: other functions of the hook may talk to their processes.
       (add-hook 'kill-emacs-hook #'minder--kill-emacs 90))))
 
-(defun minder--make-news ()
+(defun minder--make-event-pipe ()
   "Return a pipe process that handles events."
   ;; With this variable, Emacs would read single bytes 20 ms late.
   (let* ((process-adaptive-read-buffering nil)
-         (buffer (generate-new-buffer " *minder-news*"))
-         (news (unwind-protect
-                   (make-pipe-process :name "minder-news" :noquery t :buffer buffer
+         (buffer (generate-new-buffer " *minder-events*"))
+         (pipe (unwind-protect
+                   (make-pipe-process :name "minder-events" :noquery t :buffer buffer
                                       :coding 'no-conversion
-                                      :filter #'minder--on-news
-                                      :sentinel #'minder--news-deleted)
+                                      :filter #'minder--on-events
+                                      :sentinel #'minder--event-pipe-deleted)
                  ;; Without one, Emacs makes a buffer that is listed.
                  (when (get-buffer-process buffer)
                    (set-process-buffer (get-buffer-process buffer) nil))
                  (kill-buffer buffer))))
-    (set-process-thread news nil)
-    news))
+    (set-process-thread pipe nil)
+    pipe))
 
-(defun minder--news-deleted (process _text)
+(defun minder--event-pipe-deleted (process _text)
   "Replace the pipe process PROCESS if other code has deleted it."
-  (when (and (eq process minder--news)
+  (when (and (eq process minder--event-pipe)
              (not (process-live-p process)))
     (run-at-time 0 nil #'minder-ensure-started)))
 
@@ -163,12 +163,12 @@ use until Emacs is started again."
   "Kill all processes of minder, and stop the set of children.
 The sentinels are called.  The next process starts another set."
   (interactive)
-  (when minder--news
-    (let ((news minder--news))
-      (setq minder--news nil
+  (when minder--event-pipe
+    (let ((pipe minder--event-pipe))
+      (setq minder--event-pipe nil
             minder--batch-next 0
             minder--batch-end 0)
-      (delete-process news)
+      (delete-process pipe)
       (minder--stop))
     (let ((all (minder--all)))
       ;; The next set may use the same numbers.
@@ -186,8 +186,8 @@ The sentinels are called.  The next process starts another set."
 
 (defun minder--kill-emacs ()
   "Kill all light processes, without their sentinels, when Emacs exits."
-  (when minder--news
-    (setq minder--news nil)
+  (when minder--event-pipe
+    (setq minder--event-pipe nil)
     (mapc #'minder--forget (minder--all))
     (minder--stop)))
 

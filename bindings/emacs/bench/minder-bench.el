@@ -1,4 +1,4 @@
-;;; minder-bench.el --- Measurements of minder beside processes of Emacs  -*- lexical-binding: t; -*-
+;;; minder-bench.el --- Compares minder with processes of Emacs  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026 The minder authors
 

@@ -7,7 +7,7 @@ use minder::frame::FrameFormat;
 
 use crate::env::{Env, Failure, Function, Result, Value};
 use crate::host::{self, Start};
-use crate::output::{Item, News};
+use crate::output::{ChildEvent, Item};
 use crate::system::os_string;
 
 /// The numbers of an item in the vector of `minder--take`: child, kind and data.
@@ -232,7 +232,7 @@ fn take<'e>(env: Env<'e>, args: &[Value<'e>]) -> Result<Value<'e>> {
             // Emacs has no memory. Items that are in the vector must be handled, so the call succeeds if
             // there are any.
             host.put_back(item);
-            host.want_news(taken_bytes);
+            host.request_notification(taken_bytes);
             if count == 0 {
                 return Err(failure);
             }
@@ -240,22 +240,26 @@ fn take<'e>(env: Env<'e>, args: &[Value<'e>]) -> Result<Value<'e>> {
             return env.integer(count as i64);
         }
         count += 1;
-        taken_bytes += item.news.bytes();
+        taken_bytes += item.event.bytes();
     }
-    host.want_news(taken_bytes);
+    host.request_notification(taken_bytes);
     env.integer(count as i64)
 }
 
 /// Puts one item into the vector.
 fn put<'e>(env: Env<'e>, vector: Value<'e>, at: usize, item: &Item) -> Result<()> {
-    let data = match &item.news {
-        News::Output(bytes) | News::ErrorOutput(bytes) | News::Message(bytes) => env.bytes(bytes)?,
-        News::MessageError(text) => env.string(text.as_bytes())?,
-        News::Writable => env.nil()?,
-        News::Exited(code) | News::Signaled(code) | News::DumpedCore(code) => env.integer((*code).into())?,
+    let data = match &item.event {
+        ChildEvent::Output(bytes) | ChildEvent::ErrorOutput(bytes) | ChildEvent::Message(bytes) => {
+            env.bytes(bytes)?
+        }
+        ChildEvent::MessageError(text) => env.string(text.as_bytes())?,
+        ChildEvent::Writable => env.nil()?,
+        ChildEvent::Exited(code) | ChildEvent::Signaled(code) | ChildEvent::DumpedCore(code) => {
+            env.integer((*code).into())?
+        }
     };
     env.set(vector, at, number(env, item.child)?)?;
-    env.set(vector, at + 1, env.integer(item.news.kind())?)?;
+    env.set(vector, at + 1, env.integer(item.event.kind())?)?;
     env.set(vector, at + 2, data)
 }
 

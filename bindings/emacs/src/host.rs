@@ -12,7 +12,7 @@ use minder::{
 };
 
 use crate::env::{Failure, Result};
-use crate::news::News;
+use crate::notifier::Notifier;
 use crate::output::{Item, Outbox};
 use crate::system::{self, Channel};
 
@@ -28,7 +28,7 @@ const INPUT_BYTES: usize = 1 << 20;
 pub(crate) struct Host {
     set: BackgroundSet,
     guardian: Option<Guardian>,
-    news: News,
+    notifier: Notifier,
     outbox: Mutex<Outbox>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn stop() -> Result<()> {
     let host = locked(&HOST).take();
     let Some(host) = host else { return Ok(()) };
     let stopped = host.set.clone().stop(Duration::ZERO);
-    host.news.want(0);
+    host.notifier.request_next(0);
     Ok(stopped?)
 }
 
@@ -110,10 +110,10 @@ impl Host {
         }
         let config = BackgroundSetOptions::new().set(children).max_input_bytes(INPUT_BYTES);
         let set = BackgroundSet::new(config)?;
-        let news = News::start(&set, channel).map_err(|error| {
-            Failure::text(format!("cannot start the thread that tells Emacs of events: {error}"))
+        let notifier = Notifier::start(&set, channel).map_err(|error| {
+            Failure::text(format!("cannot start the thread that notifies Emacs of events: {error}"))
         })?;
-        Ok(Self { set, guardian, news, outbox: Mutex::default() })
+        Ok(Self { set, guardian, notifier, outbox: Mutex::default() })
     }
 
     /// Starts a child, and returns its number and its pid.
@@ -172,8 +172,8 @@ impl Host {
             return unless_gone(self.set.pause_events(id));
         }
         unless_gone(self.set.resume_events(id))?;
-        // Lisp may have kept events from before the pause, which are not news.
-        self.news.want_rest();
+        // Lisp may have kept events from before the pause, of which the set does not notify.
+        self.notifier.request_now();
         Ok(())
     }
 
@@ -198,18 +198,19 @@ impl Host {
         locked(&self.outbox).unpop(item);
     }
 
-    /// Asks for news of what is not taken yet. Lisp has just taken this many bytes.
-    pub(crate) fn want_news(&self, taken_bytes: usize) {
+    /// Requests a notification of the events that are not taken yet. Lisp has just taken this many
+    /// bytes.
+    pub(crate) fn request_notification(&self, taken_bytes: usize) {
         if locked(&self.outbox).is_empty() {
-            self.news.want(taken_bytes);
+            self.notifier.request_next(taken_bytes);
         } else {
-            self.news.want_rest();
+            self.notifier.request_now();
         }
     }
 
-    /// Makes another pipe process get the news.
+    /// Makes another pipe process get the notifications.
     pub(crate) fn attach(&self, channel: Channel) {
-        self.news.attach(channel);
+        self.notifier.attach(channel);
     }
 
     pub(crate) fn statistics(&self) -> Statistics {

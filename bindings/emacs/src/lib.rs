@@ -1,8 +1,9 @@
 //! The dynamic module of the Emacs package `minder`: children that never wait for Emacs.
 //!
-//! A `minder::BackgroundSet` reads all children on a separate thread. Another thread, in `news.rs`, writes
-//! one byte to a pipe process of Emacs when there are events. The loop of Emacs reads the byte, and Lisp
-//! takes the events. No other descriptor of ours is below those that Emacs can watch.
+//! A `minder::BackgroundSet` reads all children on a separate thread. Another thread, in
+//! `notifier.rs`, writes one byte to a pipe process of Emacs when there are events. The loop of
+//! Emacs reads the byte, and Lisp takes the events. No other descriptor of ours is below those that
+//! Emacs can watch.
 //!
 //! `host.rs` does not know Emacs, and `functions.rs` converts between the two. No lock is held while a
 //! function of Emacs is called.
@@ -11,7 +12,7 @@
 mod ffi;
 mod env;
 mod system;
-mod news;
+mod notifier;
 mod output;
 mod host;
 mod functions;

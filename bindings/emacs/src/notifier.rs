@@ -1,11 +1,11 @@
-//! The thread that tells Emacs that there are events.
+//! The thread that notifies Emacs of events.
 //!
 //! Emacs cannot watch a descriptor that it has not made. It reads a pipe process, and `open_channel` gives
 //! us the end to write to. The thread writes one byte when the set has events, and then waits until Lisp has
 //! taken some: at most one byte waits for each time that Lisp takes events.
 //!
-//! While a child writes much, the thread waits for some milliseconds before it tells, so that filters get few
-//! large pieces. A filter that is slower than that gets large pieces anyway.
+//! While a child writes much, the thread waits for some milliseconds before it writes the byte, so
+//! that filters get few large pieces. A filter that is slower than that gets large pieces anyway.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,18 +14,20 @@ use minder::{BackgroundSet, ErrorKind};
 
 use crate::system::{self, Channel};
 
-/// If Lisp has taken this many bytes without such a pause, more will come soon.
-const MUCH: usize = 16 << 10;
+/// Output is bulk output if Lisp has taken this many bytes without a pause of [`PAUSE`].
+const BULK_BYTES: usize = 16 << 10;
+/// Bytes that Lisp takes after a pause of this length are not part of earlier bulk output.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How many bytes are told at once.
-const ENOUGH: usize = 256 << 10;
-/// How long the thread waits for more bytes, and how often it looks.
+/// The thread gathers bulk output until this many bytes are queued.
+const GATHER_BYTES: usize = 256 << 10;
+/// The longest time for which the thread gathers bulk output.
 const GATHER_TIME: Duration = Duration::from_millis(4);
+/// The interval at which the thread looks how many bytes are queued.
 const GATHER_STEP: Duration = Duration::from_millis(1);
 
-/// Tells the thread what Lisp has taken.
+/// The side of Lisp: requests notifications from the thread.
 #[derive(Debug)]
-pub(crate) struct News {
+pub(crate) struct Notifier {
     shared: Arc<Shared>,
 }
 
@@ -37,27 +39,28 @@ struct Shared {
 
 #[derive(Debug)]
 struct State {
-    wanted: Wanted,
+    request: Request,
     channel: Arc<Channel>,
-    /// When Lisp took bytes, and how many since the last pause.
+    /// The time at which Lisp last took bytes, and the bytes that it has taken since the last
+    /// pause.
     taken: (Instant, usize),
 }
 
-/// What the thread does next.
+/// The notification that Lisp waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Wanted {
-    /// It waits until Lisp has taken events.
-    Nothing,
-    /// It tells the next event of the set.
-    Event,
-    /// The same, but much output is under way.
-    Much,
-    /// It tells what was taken from the set, and not yet by Lisp.
-    Rest,
+enum Request {
+    /// None: the thread waits until Lisp has taken events.
+    None,
+    /// Of the next event of the set.
+    NextEvent,
+    /// Of the next event of the set, which is part of bulk output: the thread gathers more first.
+    BulkOutput,
+    /// At once: Lisp has not yet taken all events that were taken from the set.
+    TakenEvents,
 }
 
 impl State {
-    /// Counts bytes that Lisp has taken. Returns how many it has taken since the last pause.
+    /// Counts bytes that Lisp has taken. Returns the number that it has taken since the last pause.
     fn count(&mut self, bytes: usize) -> usize {
         if bytes > 0 {
             let (last, sum) = self.taken;
@@ -73,71 +76,73 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn want(&self, wanted: Wanted) {
+    fn request(&self, request: Request) {
         let mut state = self.lock();
-        if state.wanted != wanted {
-            state.wanted = wanted;
+        if state.request != request {
+            state.request = request;
             drop(state);
             self.changed.notify_one();
         }
     }
 
-    /// Waits until something is wanted, and returns it.
-    fn next(&self) -> Wanted {
+    /// Waits for a request, and returns it.
+    fn next(&self) -> Request {
         let mut state = self.lock();
-        while state.wanted == Wanted::Nothing {
+        while state.request == Request::None {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        std::mem::replace(&mut state.wanted, Wanted::Nothing)
+        std::mem::replace(&mut state.request, Request::None)
     }
 }
 
-impl News {
+impl Notifier {
     /// Starts the thread. It ends when the set is stopped.
     pub(crate) fn start(set: &BackgroundSet, channel: Channel) -> std::io::Result<Self> {
-        let state = State { wanted: Wanted::Event, channel: Arc::new(channel), taken: (Instant::now(), 0) };
+        let state =
+            State { request: Request::NextEvent, channel: Arc::new(channel), taken: (Instant::now(), 0) };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         let set = set.clone();
         let theirs = Arc::clone(&shared);
-        std::thread::Builder::new().name("minder-news".into()).spawn(move || {
+        std::thread::Builder::new().name("minder-events".into()).spawn(move || {
             system::block_signals();
-            tell(&set, &theirs);
+            notify(&set, &theirs);
         })?;
         Ok(Self { shared })
     }
 
-    /// Makes the thread tell the next event, or the ones that are there. Lisp has just taken this many bytes.
-    pub(crate) fn want(&self, taken_bytes: usize) {
-        let is_much = self.shared.lock().count(taken_bytes) >= MUCH;
-        self.shared.want(if is_much { Wanted::Much } else { Wanted::Event });
+    /// Requests a notification of the next event, or of the events that are there. Lisp has just
+    /// taken this many bytes.
+    pub(crate) fn request_next(&self, taken_bytes: usize) {
+        let is_bulk = self.shared.lock().count(taken_bytes) >= BULK_BYTES;
+        self.shared.request(if is_bulk { Request::BulkOutput } else { Request::NextEvent });
     }
 
-    /// Makes the thread tell at once.
-    pub(crate) fn want_rest(&self) {
-        self.shared.want(Wanted::Rest);
+    /// Requests a notification at once.
+    pub(crate) fn request_now(&self) {
+        self.shared.request(Request::TakenEvents);
     }
 
-    /// Tells another pipe process from now on.
+    /// Notifies another pipe process from now on.
     pub(crate) fn attach(&self, channel: Channel) {
         self.shared.lock().channel = Arc::new(channel);
-        self.want_rest();
+        self.request_now();
     }
 }
 
-/// Writes a byte for each time that events are there and wanted, until the set is stopped.
-fn tell(set: &BackgroundSet, shared: &Shared) {
+/// Writes a byte for each request, once there are events, until the set is stopped.
+fn notify(set: &BackgroundSet, shared: &Shared) {
     loop {
         // No lock of ours is held while the thread waits for the set or for Emacs.
-        let wanted = shared.next();
-        if wanted != Wanted::Rest && !has_waited_for_event(set) {
+        let request = shared.next();
+        if request != Request::TakenEvents && !has_waited_for_event(set) {
             return;
         }
-        // After a pause, the event is not part of much output.
-        if wanted == Wanted::Much && shared.lock().taken.0.elapsed() < PAUSE {
+        // After a pause, the event is not part of bulk output.
+        if request == Request::BulkOutput && shared.lock().taken.0.elapsed() < PAUSE {
             gather(set, shared);
         }
         let channel = Arc::clone(&shared.lock().channel);
-        channel.tell();
+        channel.notify();
     }
 }
 
@@ -153,16 +158,16 @@ fn has_waited_for_event(set: &BackgroundSet) -> bool {
     }
 }
 
-/// Waits until enough bytes are there, or for a short time.
+/// Waits until enough bytes are queued, or for a short time.
 fn gather(set: &BackgroundSet, shared: &Shared) {
     let end = Instant::now() + GATHER_TIME;
     let mut state = shared.lock();
-    // Lisp may take events meanwhile, by a call that waits for no news.
-    while state.wanted == Wanted::Nothing && Instant::now() < end {
+    // Lisp may take events meanwhile, by a call that waits for no notification.
+    while state.request == Request::None && Instant::now() < end {
         drop(state);
         let queued = set.buffered_bytes();
         state = shared.lock();
-        if queued >= ENOUGH {
+        if queued >= GATHER_BYTES {
             return;
         }
         let waited = shared.changed.wait_timeout(state, GATHER_STEP);

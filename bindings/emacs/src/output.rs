@@ -9,12 +9,12 @@ use minder::{BackgroundSet, Chunk, Event, ExitStatus, Stream};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) child: u64,
-    pub(crate) news: News,
+    pub(crate) event: ChildEvent,
 }
 
-/// What happened. `minder.el` has the same names for the numbers of [`News::kind`].
+/// An event of a child. `minder.el` has the same names for the numbers of [`ChildEvent::kind`].
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum ChildEvent {
     Output(Vec<u8>),
     ErrorOutput(Vec<u8>),
     /// A whole message of a child with framing.
@@ -31,7 +31,7 @@ pub(crate) enum News {
     DumpedCore(i32),
 }
 
-impl News {
+impl ChildEvent {
     /// Returns the number of the kind.
     pub(crate) fn kind(&self) -> i64 {
         match self {
@@ -104,17 +104,17 @@ impl Outbox {
 
     fn push(&mut self, event: Event, max_bytes: usize) {
         let Some(child) = event.child().map(minder::ChildId::as_u64) else { return };
-        let news = match event {
+        let event = match event {
             Event::Output { stream, chunk, .. } => return self.push_output(child, stream, chunk, max_bytes),
-            Event::Writable { .. } => News::Writable,
+            Event::Writable { .. } => ChildEvent::Writable,
             Event::Done { outcome, .. } => {
                 self.decoders.remove(&child);
-                News::of_exit(outcome.exit.status)
+                ChildEvent::of_exit(outcome.exit.status)
             }
             // The exit comes with `Done`; children are not started again.
             _ => return,
         };
-        self.items.push_back(Item { child, news });
+        self.items.push_back(Item { child, event });
     }
 
     fn push_output(&mut self, child: u64, stream: Stream, chunk: Chunk, max_bytes: usize) {
@@ -125,22 +125,22 @@ impl Outbox {
             return;
         }
         let is_error = stream == Stream::Stderr;
-        if let Some(Item { child: last, news }) = self.items.back_mut()
+        if let Some(Item { child: last, event }) = self.items.back_mut()
             && *last == child
         {
-            match news {
-                News::Output(bytes) if !is_error && bytes.len() + chunk.len() <= max_bytes => {
+            match event {
+                ChildEvent::Output(bytes) if !is_error && bytes.len() + chunk.len() <= max_bytes => {
                     return bytes.extend_from_slice(&chunk);
                 }
-                News::ErrorOutput(bytes) if is_error && bytes.len() + chunk.len() <= max_bytes => {
+                ChildEvent::ErrorOutput(bytes) if is_error && bytes.len() + chunk.len() <= max_bytes => {
                     return bytes.extend_from_slice(&chunk);
                 }
                 _ => (),
             }
         }
         let bytes = chunk.into_vec();
-        let news = if is_error { News::ErrorOutput(bytes) } else { News::Output(bytes) };
-        self.items.push_back(Item { child, news });
+        let event = if is_error { ChildEvent::ErrorOutput(bytes) } else { ChildEvent::Output(bytes) };
+        self.items.push_back(Item { child, event });
     }
 }
 
@@ -148,16 +148,16 @@ impl Outbox {
 fn push_messages(items: &mut VecDeque<Item>, child: u64, decoder: &mut FrameDecoder, bytes: &[u8]) {
     let mut rest = bytes;
     loop {
-        let news = match decoder.next_frame(&mut rest) {
-            Ok(Some(frame)) => News::Message(frame.bytes().to_vec()),
+        let event = match decoder.next_frame(&mut rest) {
+            Ok(Some(frame)) => ChildEvent::Message(frame.bytes().to_vec()),
             Ok(None) => return,
             Err(error) => {
                 let text = error.to_string();
                 decoder.resync();
-                News::MessageError(text)
+                ChildEvent::MessageError(text)
             }
         };
-        items.push_back(Item { child, news });
+        items.push_back(Item { child, event });
     }
 }
 
@@ -173,8 +173,12 @@ mod tests {
             let mut decoder = FrameDecoder::new(FrameFormat::ContentLength);
             push_messages(&mut items, 7, &mut decoder, &bytes[..cut]);
             push_messages(&mut items, 7, &mut decoder, &bytes[cut..]);
-            let news: Vec<News> = items.into_iter().map(|item| item.news).collect();
-            assert_eq!(news, [News::Message(b"[1]".to_vec()), News::Message(b"{}".to_vec())], "{cut}");
+            let event: Vec<ChildEvent> = items.into_iter().map(|item| item.event).collect();
+            assert_eq!(
+                event,
+                [ChildEvent::Message(b"[1]".to_vec()), ChildEvent::Message(b"{}".to_vec())],
+                "{cut}"
+            );
         }
     }
 
@@ -183,8 +187,8 @@ mod tests {
         let mut items = VecDeque::new();
         let mut decoder = FrameDecoder::new(FrameFormat::ContentLength);
         push_messages(&mut items, 7, &mut decoder, b"nonsense\r\n\r\nContent-Length: 2\r\n\r\n{}");
-        let errors = items.iter().filter(|item| matches!(item.news, News::MessageError(_))).count();
+        let errors = items.iter().filter(|item| matches!(item.event, ChildEvent::MessageError(_))).count();
         assert_eq!(errors, 1, "{items:?}");
-        assert_eq!(items.pop_back().map(|item| item.news), Some(News::Message(b"{}".to_vec())));
+        assert_eq!(items.pop_back().map(|item| item.event), Some(ChildEvent::Message(b"{}".to_vec())));
     }
 }

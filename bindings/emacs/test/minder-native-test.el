@@ -576,15 +576,15 @@ It gets the process, which runs in the current buffer.  ARGS are keywords."
 (ert-deftest minder-test-start-that-fails-leaves-no-pipe ()
   (minder-ensure-started)
   (let ((before (process-list))
-        (minder--news nil))
+        (minder--event-pipe nil))
     (cl-letf (((symbol-function 'minder--attach) (lambda (&rest _) (error "No thread"))))
       (should-error (minder-ensure-started)))
     (should (equal (process-list) before))))
 
-(ert-deftest minder-test-news-have-no-buffer ()
+(ert-deftest minder-test-event-pipe-has-no-buffer ()
   (minder-ensure-started)
-  (should-not (process-buffer minder--news))
-  (should-not (get-buffer "minder-news")))
+  (should-not (process-buffer minder--event-pipe))
+  (should-not (get-buffer "minder-events")))
 
 ;;;; The libraries
 

@@ -319,10 +319,10 @@
       (accept-process-output nil 0.2))
     (should (= ended 600))))
 
-(ert-deftest minder-test-news-process-is-replaced ()
+(ert-deftest minder-test-event-pipe-is-replaced ()
   (let ((process (minder-test--start '("cat"))))
-    (delete-process minder--news)
-    (minder-test--until (lambda () (process-live-p minder--news)))
+    (delete-process minder--event-pipe)
+    (minder-test--until (lambda () (process-live-p minder--event-pipe)))
     (minder-process-send-string process "text")
     (minder-test--until (lambda () (equal (minder-test--text process) "text")))
     (minder-delete-process process)))

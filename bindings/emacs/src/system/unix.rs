@@ -41,7 +41,7 @@ impl Channel {
     }
 
     /// Writes one byte. Without effect if Emacs has closed its end.
-    pub(crate) fn tell(&self) {
+    pub(crate) fn notify(&self) {
         let _ = rustix::io::write(&self.0, b"!");
     }
 }

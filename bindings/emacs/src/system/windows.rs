@@ -19,7 +19,7 @@ impl Channel {
     }
 
     /// Writes one byte. Without effect if Emacs has closed its end.
-    pub(crate) fn tell(&self) {
+    pub(crate) fn notify(&self) {
         // SAFETY: the descriptor is ours until the drop, and the buffer has one byte.
         let _ = unsafe { libc::write(self.0, b"!".as_ptr().cast(), 1) };
     }
