@@ -142,7 +142,7 @@ const char *minder_status_name(int32_t status);
 
 
 /*
- * Version: which library a program has at run time, beside the header it was compiled with.
+ * Version: the library that a program has at run time, and the header it was compiled with.
  */
 
 /** The major version of this header. */
@@ -391,12 +391,11 @@ minder_status minder_command_stdio_file(minder_command *command,
                                         bool append);
 
 /**
- * Passes an open descriptor to the child, with the same number, beside its streams: 3 or more. The command
- * takes the descriptor over, and closes it when it is freed. MINDER_INVALID if it is not open, or the
- * command has it already. Windows: a start fails.
+ * Passes an open descriptor to the child, with the same number, in addition to its streams: 3 or
+ * more. The command takes the descriptor over, and closes it when it is freed. MINDER_INVALID if
+ * it is not open, or the command has it already. Windows: a start fails.
  */
-minder_status minder_command_pass_fd(minder_command *command,
-                                     minder_fd fd);
+minder_status minder_command_pass_fd(minder_command *command, minder_fd fd);
 
 /** Sets the process group or session of the child: one of minder_group. */
 minder_status minder_command_group(minder_command *command, int32_t group);
@@ -690,8 +689,8 @@ typedef struct {
     /** How long to wait until the program is ready. Default: 10 s. */
     int64_t start_timeout;
     /**
-     * The path of the program; NULL: $MINDER_GUARDIAN, or `minder-guardian` beside this program or in
-     * PATH.
+     * The path of the program; NULL: $MINDER_GUARDIAN, or `minder-guardian` in the directory of
+     * this program or in PATH.
      */
     const char *program;
 } minder_guardian_options;
@@ -1227,8 +1226,8 @@ typedef struct {
  * Runs `processor` and then `finisher` for each of the `count` objects, and returns when all are
  * finished. The options and the summary may be NULL. `user` is passed to both functions.
  *
- * The processors of several objects run at the same time. The finisher never runs beside another one. The
- * library does not touch the objects, and passes each to one processor at a time.
+ * The processors of several objects run at the same time. Two finishers never run at the same
+ * time. The library does not touch the objects, and passes each to one processor at a time.
  *
  * Returns MINDER_INVALID if `count` is more than memory can hold, and MINDER_EXHAUSTED if the memory for the
  * objects is not free. No function was called then.

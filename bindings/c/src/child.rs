@@ -32,7 +32,7 @@ pub(crate) struct Pipes {
 
 impl Opaque for minder_child {
     type Inner = Pipes;
-    const TAG: [u8; 8] = *b"mnd_kid\0";
+    const TAG: [u8; 8] = *b"mnd_chld";
 }
 
 impl Pipes {

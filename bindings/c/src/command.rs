@@ -270,9 +270,9 @@ pub unsafe extern "C" fn minder_command_stdio_file(
     })
 }
 
-/// Passes an open descriptor to the child, with the same number, beside its streams: 3 or more. The command
-/// takes the descriptor over, and closes it when it is freed. MINDER_INVALID if it is not open, or the
-/// command has it already. Windows: a start fails.
+/// Passes an open descriptor to the child, with the same number, in addition to its streams: 3 or
+/// more. The command takes the descriptor over, and closes it when it is freed. MINDER_INVALID if
+/// it is not open, or the command has it already. Windows: a start fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minder_command_pass_fd(
     command: *mut minder_command,

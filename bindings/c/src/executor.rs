@@ -158,8 +158,8 @@ fn room_for(count: usize) -> Result<Vec<Object>, Failure> {
 /// Runs `processor` and then `finisher` for each of the `count` objects, and returns when all are
 /// finished. The options and the summary may be NULL. `user` is passed to both functions.
 ///
-/// The processors of several objects run at the same time. The finisher never runs beside another one. The
-/// library does not touch the objects, and passes each to one processor at a time.
+/// The processors of several objects run at the same time. Two finishers never run at the same
+/// time. The library does not touch the objects, and passes each to one processor at a time.
 ///
 /// Returns MINDER_INVALID if `count` is more than memory can hold, and MINDER_EXHAUSTED if the memory for the
 /// objects is not free. No function was called then.

@@ -30,8 +30,8 @@ pub struct minder_guardian_options {
     pub grace: i64,
     /// How long to wait until the program is ready. Default: 10 s.
     pub start_timeout: i64,
-    /// The path of the program; NULL: $MINDER_GUARDIAN, or `minder-guardian` beside this program or in
-    /// PATH.
+    /// The path of the program; NULL: $MINDER_GUARDIAN, or `minder-guardian` in the directory of
+    /// this program or in PATH.
     pub program: *const c_char,
 }
 

@@ -1,4 +1,4 @@
-//! Version: which library a program has at run time, beside the header it was compiled with.
+//! Version: the library that a program has at run time, and the header it was compiled with.
 #![expect(unsafe_code, reason = "functions with C linkage")]
 
 use std::ffi::{CStr, c_char};

@@ -589,7 +589,7 @@ static void child_in_forked_process(void) {
     minder_command_free(command);
 }
 
-/* A process that was made by fork(2) is told so, and gets a poller that works. */
+/* A process that was made by fork(2) gets an error, and a new poller works there. */
 static void forked_process(void) {
     static const char *const BACKENDS[] = { "epoll", "io_uring", "poll" };
     for (size_t i = 0; i < 3; i++) {

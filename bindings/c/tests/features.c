@@ -296,9 +296,9 @@ static void set_writes_times_out_and_restarts(void) {
     OK(minder_command_stdio(command, MINDER_STDOUT, MINDER_PIPE));
     minder_child_id child = 0;
     uint32_t pid = 0, same_pid = 0;
-    minder_spawn_options asked = MINDER_INIT(minder_spawn_options);
-    asked.pid = &pid;
-    OK(minder_set_spawn(set, command, &asked, &child));
+    minder_spawn_options options = MINDER_INIT(minder_spawn_options);
+    options.pid = &pid;
+    OK(minder_set_spawn(set, command, &options, &child));
     OK(minder_set_pid(set, child, &same_pid));
     CHECK(pid > 0 && pid == same_pid && kill((pid_t)pid, 0) == 0);
     uint8_t *bytes = calloc(1, 1000000);
@@ -441,7 +441,7 @@ static void guardian_ends_children(void) {
     close(ends[0]);
 }
 
-/* Forks. The fork sleeps when it was told to, and exits if this process ends before that. */
+/* Forks. The fork sleeps after a byte has arrived, and exits if this process ends before that. */
 static pid_t fork_sleeper(int *go) {
     int ends[2];
     CHECK(pipe2(ends, O_CLOEXEC) == 0);
