@@ -35,7 +35,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     let action = match args {
         [] => Action::Compare,
         [flag] if flag == "--bless" => Action::Write,
-        _ => bail!("unknown option `{}` of api; cure: cargo xtask help", args.join(" ")),
+        _ => bail!("unknown option `{}` of api; hint: cargo xtask help", args.join(" ")),
     };
     for check in [linux, windows] {
         if let Err(missing) = check(action)? {
@@ -61,7 +61,7 @@ type Json = std::result::Result<PathBuf, install::Missing>;
 /// Handles the file of all items.
 pub(crate) fn linux(action: Action) -> Result<Outcome> {
     if cfg!(not(target_os = "linux")) {
-        return Ok(Err(format!("{LINUX} lists the items on Linux; cure: such a machine")));
+        return Ok(Err(format!("{LINUX} lists the items on Linux; hint: run it there")));
     }
     let mut rustdoc = run::cargo();
     // The variable opens unstable options for this crate alone; others are built as always.
@@ -99,12 +99,12 @@ pub(crate) fn windows(action: Action) -> Result<Outcome> {
 /// Makes the JSON in this directory, and the program that reads it. A failure is a reason to skip the
 /// file if another compiler made it: the options of rustdoc are as unstable as the format.
 fn json(rustdoc: &mut Command, dir: &Path, file: &str, compiler: &str) -> Result<Json> {
-    let cure = || {
+    let hint = || {
         let kept = Content::read(file).map(|kept| kept.compiler).unwrap_or_default();
-        (kept != compiler).then(|| format!("cure: {kept}, which made {file}"))
+        (kept != compiler).then(|| format!("hint: use {kept}, which made {file}"))
     };
     if let Err(e) = run::run(rustdoc) {
-        return cure().map(|cure| Ok(Err(format!("{compiler}: {e:#}; {cure}")))).unwrap_or(Err(e));
+        return hint().map(|hint| Ok(Err(format!("{compiler}: {e:#}; {hint}")))).unwrap_or(Err(e));
     }
     let json = dir.join(PACKAGE).with_extension("json");
     let text = fs::read_to_string(&json).with_context(|| format!("cannot read {}", json.display()))?;
@@ -112,8 +112,8 @@ fn json(rustdoc: &mut Command, dir: &Path, file: &str, compiler: &str) -> Result
     if format != Some(FORMAT) {
         let found =
             format.map_or_else(|| "an unknown format".to_string(), |number| format!("format {number}"));
-        let cure = cure().unwrap_or_else(|| "cure: the crate `public-api` that reads it".to_string());
-        return Ok(Err(format!("{compiler} writes JSON in {found}, and format {FORMAT} is read; {cure}")));
+        let hint = hint().unwrap_or_else(|| "hint: use the crate `public-api` that reads it".to_string());
+        return Ok(Err(format!("{compiler} writes JSON in {found}, and format {FORMAT} is read; {hint}")));
     }
     // With the features of the workspace: the step `test` has built all that it needs.
     run::run(run::cargo().args(["build", "--quiet", "--workspace", "--bin", LISTER]))?;
@@ -131,7 +131,7 @@ fn list(json: &Path, options: &[&str]) -> Result<Vec<String>> {
 fn items(json: &Path) -> Result<Vec<String>> {
     let items = list(json, &[])?;
     if items.is_empty() {
-        bail!("no items in {}; cure: run `{LISTER}` with this file", json.display());
+        bail!("no items in {}; hint: run `{LISTER}` with this file", json.display());
     }
     Ok(items)
 }
@@ -215,7 +215,7 @@ fn compare(file: &str, kept: &Content, present: &Content) -> Result<Outcome> {
     }
     if kept.compiler != present.compiler {
         return Ok(Err(format!(
-            "{file}: {} shows other lines than {}, which made the file; cure: that compiler",
+            "{file}: {} shows other lines than {}, which made the file; hint: use that compiler",
             present.compiler, kept.compiler
         )));
     }
@@ -265,17 +265,17 @@ mod tests {
         let why = compare("f", &kept, &content("rustc 1.99", &["pub fn b()"])).unwrap().unwrap_err();
         assert_eq!(
             why,
-            "f: rustc 1.99 shows other lines than rustc 1.95, which made the file; cure: that compiler"
+            "f: rustc 1.99 shows other lines than rustc 1.95, which made the file; hint: use that compiler"
         );
     }
 
     #[test]
     fn an_item_without_an_example_fails_with_its_line() {
         assert!(check_examples(&[]).is_ok());
-        let error = check_examples(&["a.rs:1: b has no example; cure: one".to_string()]).unwrap_err();
+        let error = check_examples(&["a.rs:1: b has no example; hint: add one".to_string()]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "public items without an example that runs (1):\na.rs:1: b has no example; cure: one"
+            "public items without an example that runs (1):\na.rs:1: b has no example; hint: add one"
         );
     }
 

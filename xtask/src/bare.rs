@@ -27,7 +27,7 @@ use toolchain::Toolchain;
 /// certificates are for the clone.
 const NEEDED: [&str; 4] = ["gcc", "libc6-dev", "ca-certificates", "git"];
 
-/// The programs that this command runs, beside those of every Debian.
+/// The programs that this command runs, in addition to those of every Debian.
 const TOOLS: [install::Program; 2] = [
     install::Program { name: "debootstrap", package: "debootstrap" },
     install::Program { name: "git", package: "git" },
@@ -89,7 +89,7 @@ const KEEP: &str = "MINDER_BARE_KEEP";
 
 /// The options of the command line.
 #[derive(Debug, Default, PartialEq)]
-struct Asked {
+struct Options {
     keep: bool,
     again: bool,
     /// The rest of CI, too.
@@ -98,23 +98,23 @@ struct Asked {
     only: Vec<String>,
 }
 
-impl Asked {
+impl Options {
     fn parse(words: &[String]) -> Result<Self> {
-        let mut asked = Self::default();
+        let mut options = Self::default();
         let mut words = lexopt::Parser::from_args(words);
         while let Some(word) = words.next()? {
             match word {
-                Long("keep") => asked.keep = true,
-                Long("all") => asked.all = true,
-                Long("again") => (asked.again, asked.keep) = (true, true),
-                Long("only") => asked.only.push(words.value()?.string()?),
+                Long("keep") => options.keep = true,
+                Long("all") => options.all = true,
+                Long("again") => (options.again, options.keep) = (true, true),
+                Long("only") => options.only.push(words.value()?.string()?),
                 other => return Err(other.unexpected().into()),
             }
         }
-        for name in asked.only.iter().filter(|name| *name != RUN) {
+        for name in options.only.iter().filter(|name| *name != RUN) {
             crate::test::step(name)?;
         }
-        Ok(asked)
+        Ok(options)
     }
 
     /// The names and lines of the commands that run inside.
@@ -137,11 +137,11 @@ impl Asked {
 
 /// `cargo xtask bare [--all] [--keep] [--again] [--only run|STEP]...`
 pub(crate) fn main(words: &[String]) -> Result<ExitCode> {
-    let asked = Asked::parse(words)?;
+    let options = Options::parse(words)?;
     let home = tree::target_dir().join("bare");
     let root = home.join("machine");
     if std::env::var_os(SUPERVISED).is_some() {
-        return work(&asked, &root);
+        return work(&options, &root);
     }
     std::fs::create_dir_all(&home)?;
     if let Err(why) = obstacle(&home) {
@@ -154,7 +154,7 @@ pub(crate) fn main(words: &[String]) -> Result<ExitCode> {
         .arg(std::env::current_exe()?)
         .arg("bare")
         .args(words);
-    supervise.env(SUPERVISED, "1").env(KEEP, if asked.keep { "1" } else { "" });
+    supervise.env(SUPERVISED, "1").env(KEEP, if options.keep { "1" } else { "" });
     // The child has printed what went wrong.
     let status = supervise.status().context("cannot run `sh`")?;
     Ok(ExitCode::from(status.code().and_then(|code| code.try_into().ok()).unwrap_or(1)))
@@ -191,18 +191,18 @@ fn refuse(why: &anyhow::Error) -> ExitCode {
 }
 
 /// Makes the machine, runs the commands, and prints the cost of each part.
-fn work(asked: &Asked, root: &Path) -> Result<ExitCode> {
+fn work(options: &Options, root: &Path) -> Result<ExitCode> {
     let mut machine = Machine {
         root: root.to_owned(),
         toolchain: Toolchain::find()?,
         parts: Vec::new(),
         report: Report::default(),
     };
-    if let Err(why) = machine.make(asked) {
+    if let Err(why) = machine.make(options) {
         return Ok(refuse(&why));
     }
     let commit = run::read(git().args(["rev-parse", "HEAD"]))?;
-    let done = machine.run_commands(asked);
+    let done = machine.run_commands(options);
     print!("\n{}", results::table(&machine.parts));
     let line = results::line(commit.trim(), done.is_ok(), &machine.parts)?;
     results::append(&machine.log("results"), &line)?;
@@ -222,17 +222,17 @@ struct Machine {
 }
 
 impl Machine {
-    fn make(&mut self, asked: &Asked) -> Result<()> {
-        if asked.again && self.root.join(CLONE).exists() {
+    fn make(&mut self, options: &Options) -> Result<()> {
+        if options.again && self.root.join(CLONE).exists() {
             println!("bare: uses the machine that --keep left; it is no longer pristine");
             return Ok(());
         }
         self.part("Debian", |machine| machine.debootstrap())
     }
 
-    fn run_commands(&mut self, asked: &Asked) -> Result<()> {
+    fn run_commands(&mut self, options: &Options) -> Result<()> {
         self.part("clone", |machine| machine.clone_head())?;
-        for (name, line) in asked.commands() {
+        for (name, line) in options.commands() {
             println!("\nbare: $ {line}");
             self.part(name, |machine| {
                 let mut cmd = machine.inside(&format!("cd /{CLONE} && {line}"));
@@ -336,8 +336,8 @@ impl Machine {
 
     /// Returns how many bytes the directory takes on disk.
     fn disk_bytes(&self) -> i64 {
-        let told = run::read(run::command("du").args(["-s", "-x", "-B1"]).arg(&self.root));
-        told.ok().and_then(|text| text.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+        let output = run::read(run::command("du").args(["-s", "-x", "-B1"]).arg(&self.root));
+        output.ok().and_then(|text| text.split_whitespace().next()?.parse().ok()).unwrap_or(0)
     }
 }
 
@@ -362,7 +362,7 @@ mod tests {
 
     fn commands(words: &[&str]) -> Vec<String> {
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-        Asked::parse(&words).unwrap().commands().into_iter().map(|(_, line)| line).collect()
+        Options::parse(&words).unwrap().commands().into_iter().map(|(_, line)| line).collect()
     }
 
     #[test]
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(commands(&["--only", "run"]), [FIRST]);
         assert_eq!(commands(&["--only=doc", "--only", "fmt"]), ["cargo xtask test --only doc --only fmt"]);
         assert_eq!(commands(&["--only=run", "--only=fmt"]), [FIRST, "cargo xtask test --only fmt"]);
-        assert!(Asked::parse(&["--only".to_owned(), "nothing".to_owned()]).is_err());
+        assert!(Options::parse(&["--only".to_owned(), "nothing".to_owned()]).is_err());
     }
 
     #[test]

@@ -18,7 +18,7 @@ type LeftOut = Vec<install::Missing>;
 /// `cargo xtask c`
 pub(crate) fn main(args: &[String]) -> Result<()> {
     if !args.is_empty() {
-        bail!("c takes no arguments; cure: cargo xtask help");
+        bail!("c takes no arguments; hint: cargo xtask help");
     }
     for why in check(Part::All)? {
         println!("skipped: {why}");
@@ -29,7 +29,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
 /// Checks the interface: the quick part is its functions, and programs in C that call them.
 pub(crate) fn check(part: Part) -> Result<LeftOut> {
     if cfg!(not(target_os = "linux")) {
-        return Ok(vec!["the samples are for Linux; cure: such a machine".to_string()]);
+        return Ok(vec!["the samples are for Linux; hint: run it there".to_string()]);
     }
     if part.has_rest() {
         header::check()?;
@@ -65,7 +65,7 @@ fn check_coverage(functions: &[String]) -> Result<()> {
         functions.iter().map(String::as_str).filter(|name| !text.contains(&format!("{name}("))).collect();
     ensure!(
         missing.is_empty(),
-        "no test calls {}; cure: add it to {}/tests",
+        "no test calls {}; hint: add it to {}/tests",
         missing.join(", "),
         header::PACKAGE
     );

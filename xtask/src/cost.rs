@@ -21,14 +21,14 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             Ok(())
         }
         [print] if print == "--print" => print_counts(),
-        _ => bail!("expected cost or cost --print; cure: cargo xtask help"),
+        _ => bail!("expected cost or cost --print; hint: cargo xtask help"),
     }
 }
 
 /// Compares the costs with the budget. Returns what was left out, and the closing lines of the tests.
 pub(crate) fn check() -> Result<(Vec<install::Missing>, Vec<String>)> {
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
-        return Ok((vec!["costs are counted on Linux with x86-64; cure: such a machine".into()], Vec::new()));
+        return Ok((vec!["costs are counted on Linux with x86-64; hint: run it there".into()], Vec::new()));
     }
     let mut left_out: Vec<_> = install::programs(&VALGRIND).err().into_iter().collect();
     build()?;
@@ -45,7 +45,7 @@ fn build() -> Result<()> {
 /// again.
 fn counting() -> std::process::Command {
     let mut cmd = cargo_test();
-    // Fewer events arrive together beside other tests.
+    // Fewer events arrive together while other tests run.
     cmd.env_remove(TEST_THREADS);
     cmd.args(["--test", "it", "--", "cost::"]).env("MINDER_COST", tree::target_dir().join("release/minder"));
     cmd

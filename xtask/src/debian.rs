@@ -25,7 +25,7 @@ pub(crate) fn ready() -> Result<(), install::Missing> {
     let (text, minor) = version().ok_or_else(|| format!("{RUSTC} does not run"))?;
     if minor < OLDEST {
         let packages = PACKAGES.join(" ");
-        return Err(format!("{RUSTC} is too old ({text}); cure: sudo apt-get install {packages}"));
+        return Err(format!("{RUSTC} is too old ({text}); hint: sudo apt-get install {packages}"));
     }
     Ok(())
 }

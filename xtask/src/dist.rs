@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: the program to install, with its debugging information in a file beside it.
+//! `cargo xtask dist`: the program to install, with its debugging information in a file next to it.
 //!
 //! The profile `dist` optimises across all crates. Debuggers and symbolizers find `minder.debug`
 //! through the link that is left in the program (`.gnu_debuglink`), if both are in one directory.
@@ -14,7 +14,7 @@ const OBJCOPY: install::Program = install::Program { name: "objcopy", package: "
 /// Builds the program, and splits it.
 pub(crate) fn main(args: &[String]) -> Result<()> {
     if !args.is_empty() {
-        bail!("dist takes no arguments; cure: cargo xtask help");
+        bail!("dist takes no arguments; hint: cargo xtask help");
     }
     if cfg!(target_os = "linux")
         && let Err(missing) = install::present(&[OBJCOPY])

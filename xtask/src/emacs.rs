@@ -1,4 +1,4 @@
-//! Emacs for the package: the directory that Emacs loads, with the module beside the Lisp files.
+//! Emacs for the package: the directory that Emacs loads, with the module next to the Lisp files.
 
 pub(crate) mod check;
 mod package;
@@ -26,7 +26,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         ["--no-trial"] => false,
         ["--suites"] => return suites::main(None),
         ["--suites", "--rounds", rounds] => return suites::main(Some(rounds.parse()?)),
-        _ => bail!("emacs takes --no-trial or --suites [--rounds N]; cure: cargo xtask help"),
+        _ => bail!("emacs takes --no-trial or --suites [--rounds N]; hint: cargo xtask help"),
     };
     let archive = package::build(Profile::Release)?;
     if is_tried {

@@ -4,7 +4,7 @@ use crate::{run, tree};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Why something is missing, and the cure, as one line.
+/// Why something is missing, and the hint, as one line.
 pub type Missing = String;
 
 /// A program, and the package of Debian that contains it.
@@ -26,7 +26,7 @@ pub(crate) fn present(wanted: &[Program]) -> Result<(), Missing> {
     let mut packages: Vec<&str> = absent.iter().map(|p| p.package).collect();
     packages.dedup();
     Err(format!(
-        "{} missing; cure: install it, on Debian by sudo apt-get install {}",
+        "{} missing; hint: install it, on Debian by sudo apt-get install {}",
         names.join(" "),
         packages.join(" ")
     ))
@@ -48,7 +48,7 @@ pub fn programs(wanted: &[Program]) -> Result<(), Missing> {
         _ if names.is_empty() => Ok(()),
         Err(why) => Err(why),
         Ok(()) => Err(format!(
-            "{} not in PATH, though the packages are there; cure: PATH with /usr/bin",
+            "{} not in PATH, though the packages are there; hint: add /usr/bin to PATH",
             names.join(" ")
         )),
     }
@@ -78,18 +78,18 @@ fn update_and_install(admin: Admin, packages: &[&str]) -> Result<(), Missing> {
     let _ = run::run(apt_get(admin).arg("update"));
     if let Some(unknown) = packages.iter().find(|p| !offered(p)) {
         return Err(format!(
-            "the package lists of this machine do not have {unknown}; cure: a Debian 12 machine or container"
+            "the package lists of this machine lack {unknown}; hint: use a Debian 12 machine or container"
         ));
     }
     run::run(&mut install(admin, packages))
-        .map_err(|e| format!("{e:#}; cure: sudo apt-get install {}", packages.join(" ")))
+        .map_err(|e| format!("{e:#}; hint: sudo apt-get install {}", packages.join(" ")))
 }
 
 /// Adds a component or a target to the toolchain in use, with rustup, within two minutes.
 pub(crate) fn rustup(words: &[&str]) -> Result<(), Missing> {
-    let cure = format!("cure: rustup {}", words.join(" "));
+    let hint = format!("hint: rustup {}", words.join(" "));
     if run::find("rustup").is_none() {
-        return Err(format!("no rustup; {cure}"));
+        return Err(format!("no rustup; {hint}"));
     }
     let mut cmd = match run::find("timeout") {
         Some(timeout) => {
@@ -99,7 +99,7 @@ pub(crate) fn rustup(words: &[&str]) -> Result<(), Missing> {
         }
         None => run::command("rustup"),
     };
-    run::run(cmd.args(words)).map_err(|e| format!("{e:#}; {cure}"))
+    run::run(cmd.args(words)).map_err(|e| format!("{e:#}; {hint}"))
 }
 
 /// A program of a package on the registry, for a chore that only runs on request.
@@ -124,18 +124,18 @@ pub(crate) fn tool(tool: &Tool) -> Result<PathBuf, Missing> {
     // Quick to build: it runs for seconds.
     cmd.args(["install", "--locked", "--debug", &package, "--root"]).arg(&home);
     cmd.env("CARGO_PROFILE_DEV_DEBUG", "none").env("CARGO_TARGET_DIR", home.join("target"));
-    run::run(&mut cmd).map_err(|e| format!("{e:#}; cure: cargo install --locked {package}"))?;
+    run::run(&mut cmd).map_err(|e| format!("{e:#}; hint: cargo install --locked {package}"))?;
     Ok(built)
 }
 
 fn installed(package: &str) -> bool {
-    let told = run::read(run::command("dpkg-query").args(["-W", "-f", "${db:Status-Status}", package]));
-    told.is_ok_and(|status| status == "installed")
+    let output = run::read(run::command("dpkg-query").args(["-W", "-f", "${db:Status-Status}", package]));
+    output.is_ok_and(|status| status == "installed")
 }
 
 fn offered(package: &str) -> bool {
-    let told = run::read(run::command("apt-cache").args(["policy", package]));
-    told.is_ok_and(|text| text.lines().any(|l| l.trim().starts_with("Candidate:") && !l.contains("(none)")))
+    let output = run::read(run::command("apt-cache").args(["policy", package]));
+    output.is_ok_and(|text| text.lines().any(|l| l.trim().starts_with("Candidate:") && !l.contains("(none)")))
 }
 
 #[derive(Clone, Copy)]
@@ -149,7 +149,7 @@ fn may_install(packages: &[&str]) -> Result<Admin, Missing> {
     let names = packages.join(" ");
     if run::find("apt-get").is_none() {
         return Err(format!(
-            "{names} missing, and no apt-get to install from; cure: install its equivalent by hand"
+            "{names} missing, and no apt-get to install from; hint: install its equivalent by hand"
         ));
     }
     if is_root() {
@@ -158,7 +158,7 @@ fn may_install(packages: &[&str]) -> Result<Admin, Missing> {
     if run::succeeds(run::command("sudo").args(["-n", "true"])) {
         return Ok(Admin::Sudo);
     }
-    Err(format!("{names} missing, and no right to install; cure: sudo apt-get install {names}"))
+    Err(format!("{names} missing, and no right to install; hint: sudo apt-get install {names}"))
 }
 
 /// Returns whether this process runs as root.
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(present(&[CARGO]), Ok(()));
         assert_eq!(
             present(&[missing[0], CARGO, missing[1]]).unwrap_err(),
-            "no-such-program nor-this-one missing; cure: install it, on Debian by sudo apt-get install tools"
+            "no-such-program nor-this-one missing; hint: install it, on Debian by sudo apt-get install tools"
         );
     }
 }

@@ -45,7 +45,7 @@ cargo xtask COMMAND
       Checks before a release: dependencies, version, oldest Rust, documentation, packages. Takes
       minutes.
   dist
-      Builds the program to install, with its debugging information beside it, in target/dist.
+      Builds the program to install, with its debugging information next to it, in target/dist.
   c
       Checks the C and C++ interface: header, symbols, samples, sanitizers, valgrind, installation.
   dist-c [--prefix DIR]
@@ -118,8 +118,8 @@ pub fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            let cure = if e.is::<lexopt::Error>() { "; cure: cargo xtask help" } else { "" };
-            eprintln!("xtask: {e:#}{cure}");
+            let hint = if e.is::<lexopt::Error>() { "; hint: cargo xtask help" } else { "" };
+            eprintln!("xtask: {e:#}{hint}");
             ExitCode::FAILURE
         }
     }

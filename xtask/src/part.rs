@@ -24,9 +24,9 @@ impl Part {
         self != Self::Quick
     }
 
-    /// Returns whether a check of `self` is made if `asked` is asked for.
-    pub(crate) fn is_in(self, asked: Self) -> bool {
-        (self.has_quick() && asked.has_quick()) || (self.has_rest() && asked.has_rest())
+    /// Returns whether a check of `self` is made if `wanted` is requested.
+    pub(crate) fn is_in(self, wanted: Self) -> bool {
+        (self.has_quick() && wanted.has_quick()) || (self.has_rest() && wanted.has_rest())
     }
 
     /// Returns the test files of this part, of which the quick part has those with the names `quick`.

@@ -31,7 +31,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         return Ok(());
     }
     if let Some(unknown) = args.iter().find(|arg| CHECKS.iter().all(|check| check.name != **arg)) {
-        bail!("unknown check `{unknown}`; cure: cargo xtask release-checks --list");
+        bail!("unknown check `{unknown}`; hint: cargo xtask release-checks --list");
     }
     let mut skipped = Vec::new();
     let mut failures = Vec::new();
@@ -68,7 +68,7 @@ fn deny() -> Result<LeftOut> {
     match run::read(&mut advisories) {
         Ok(_) => Ok(LeftOut::new()),
         Err(e) if format!("{e:#}").contains("failed to fetch advisory database") => {
-            Ok(vec!["the advisories cannot be fetched; cure: a machine with access to them".to_string()])
+            Ok(vec!["the advisories cannot be fetched; hint: use a machine with access to them".to_string()])
         }
         Err(e) => Err(e),
     }
@@ -83,7 +83,7 @@ fn semver() -> Result<LeftOut> {
     let baseline = text.lines().find(|line| !line.starts_with('#')).unwrap_or_default().trim();
     if !run::succeeds(run::command("git").args(["cat-file", "-e", &format!("{baseline}^{{commit}}")])) {
         return Ok(vec![format!(
-            "the commit `{baseline}` of {BASELINE} is not in this copy; cure: git fetch --unshallow in a \
+            "the commit `{baseline}` of {BASELINE} is not in this copy; hint: git fetch --unshallow in a \
              clone"
         )]);
     }

@@ -91,7 +91,8 @@ pub fn sources() -> Result<PathBuf, Missing> {
     if source.join(REFERENCE).is_file() {
         return Ok(source);
     }
-    fetch(&source).map_err(|why| format!("the sources of Ruby: {why:#}; cure: a Debian mirror with them"))?;
+    fetch(&source)
+        .map_err(|why| format!("the sources of Ruby: {why:#}; hint: use a Debian mirror with them"))?;
     Ok(source)
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn set_for_cargo(name: &'static str, value: &'static str) {
     let _ = FOR_CARGO.set((name, value));
 }
 
-/// Sets what [`set_for_cargo`] was told in the environment of a command.
+/// Sets the variable of [`set_for_cargo`] in the environment of a command.
 pub(crate) fn prepare_for_cargo(cmd: &mut Command) {
     cmd.envs(FOR_CARGO.get().copied());
 }
@@ -130,7 +130,7 @@ fn create(path: &Path) -> Result<std::fs::File> {
     std::fs::File::create(path).with_context(cannot)
 }
 
-/// A command that runs beside this program, with both outputs in one file.
+/// A command that runs alongside this program, with both outputs in one file.
 pub(crate) struct Background {
     child: Child,
     output: PathBuf,

@@ -20,30 +20,31 @@ const PROGRAM_SECONDS: &str = "2400";
 
 /// The options of the command line.
 #[derive(Debug, Default)]
-struct Asked {
+struct Options {
     only: Vec<String>,
     times: Option<usize>,
     /// Names of tests, or parts of names; all if there are none.
     tests: Vec<String>,
 }
 
-impl Asked {
+impl Options {
     fn parse(words: &[String]) -> Result<Self> {
-        let mut asked = Self::default();
+        let mut options = Self::default();
         let mut words = lexopt::Parser::from_args(words);
         while let Some(word) = words.next()? {
             match word {
-                Long("only") => asked.only.push(words.value()?.string()?),
-                Long("times") => asked.times = Some(words.value()?.parse()?),
+                Long("only") => options.only.push(words.value()?.string()?),
+                Long("times") => options.times = Some(words.value()?.parse()?),
                 // After `--`.
-                Value(test) => asked.tests.push(test.string()?),
+                Value(test) => options.tests.push(test.string()?),
                 other => return Err(other.unexpected().into()),
             }
         }
-        if let Some(unknown) = asked.only.iter().find(|name| !SURROUNDINGS.iter().any(|s| s.name == **name)) {
-            bail!("unknown surrounding `{unknown}` (cure: cargo xtask surroundings --list)");
+        if let Some(unknown) = options.only.iter().find(|name| !SURROUNDINGS.iter().any(|s| s.name == **name))
+        {
+            bail!("unknown surrounding `{unknown}` (hint: cargo xtask surroundings --list)");
         }
-        Ok(asked)
+        Ok(options)
     }
 }
 
@@ -55,22 +56,22 @@ pub(crate) fn main(words: &[String]) -> Result<()> {
         }
         return Ok(());
     }
-    let asked = Asked::parse(words)?;
+    let options = Options::parse(words)?;
     let home = tree::target_dir().join("surroundings");
     fs::create_dir_all(&home)?;
     let here = programs(&tree::root(), &tree::target_dir())?;
     let mut rows = Vec::new();
     for surrounding in
-        SURROUNDINGS.iter().filter(|s| asked.only.is_empty() || asked.only.iter().any(|o| o == s.name))
+        SURROUNDINGS.iter().filter(|s| options.only.is_empty() || options.only.iter().any(|o| o == s.name))
     {
         let mut row = Row::new(surrounding.name);
         match surrounding.ready() {
             Ok(()) => {
-                for time in 0..asked.times.unwrap_or(2) {
+                for time in 0..options.times.unwrap_or(2) {
                     let log = home.join(format!("{}-{}", surrounding.name, time + 1));
                     eprintln!("surroundings: {}, run {} ({})", surrounding.name, time + 1, surrounding.what);
                     let programs = if surrounding.elsewhere { elsewhere(&home)? } else { here.clone() };
-                    row.add(once(surrounding, &programs, &asked.tests, &log)?);
+                    row.add(once(surrounding, &programs, &options.tests, &log)?);
                 }
             }
             Err(why) => row.left_out = Some(why),
@@ -108,8 +109,8 @@ struct Program {
 fn programs(root: &Path, target: &Path) -> Result<Vec<Program>> {
     let mut cmd = run::cargo();
     cmd.args(["test", "--workspace", "--no-run", "--quiet", "--message-format=json-render-diagnostics"]);
-    let told = run::read(cmd.current_dir(root).env("CARGO_TARGET_DIR", target))?;
-    let found: Vec<Program> = told.lines().filter_map(program).collect();
+    let output = run::read(cmd.current_dir(root).env("CARGO_TARGET_DIR", target))?;
+    let found: Vec<Program> = output.lines().filter_map(program).collect();
     if found.is_empty() {
         bail!("cargo names no test program");
     }

@@ -115,7 +115,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     let wanted = |t: &&Target| args.is_empty() || args.iter().any(|a| t.triple.contains(a.as_str()));
     let chosen: Vec<Job> = TARGETS.iter().filter(wanted).map(|target| (target, target.packages)).collect();
     if chosen.is_empty() {
-        bail!("unknown target {}; cure: cargo xtask targets --list", args.join(" "));
+        bail!("unknown target {}; hint: cargo xtask targets --list", args.join(" "));
     }
     match check(&chosen)? {
         missing if missing.is_empty() => Ok(()),
@@ -229,8 +229,8 @@ fn command(way: Way, triples: &[&str], packages: &[&str]) -> Command {
 
 /// Whether the toolchain in use has this target's standard library.
 fn has_library(triple: &str) -> bool {
-    let told = run::read(run::command("rustc").args(["--print", "target-libdir", "--target", triple]));
-    let dir = told.unwrap_or_default();
+    let output = run::read(run::command("rustc").args(["--print", "target-libdir", "--target", triple]));
+    let dir = output.unwrap_or_default();
     let entries = std::fs::read_dir(Path::new(dir.trim())).into_iter().flatten().flatten();
     entries.map(|e| e.file_name()).any(|name| name.to_string_lossy().starts_with("libstd-"))
 }

@@ -4,7 +4,7 @@
 //! nothing. `--rest` makes the checks that are left, and `--all` makes both.
 //!
 //! What is missing is installed where that is allowed; otherwise the step is skipped, and the last
-//! lines name it with the reason and the cure.
+//! lines name it with the reason and the hint.
 //!
 //! The steps have two sides that run at the same time, since the tests of either wait more than they
 //! compute: this system, and the other systems. Each side ends with its first step that fails. The
@@ -48,7 +48,8 @@ impl From<(LeftOut, Vec<String>)> for Done {
 enum Side {
     /// On this system, one step after the other.
     First,
-    /// Beside the first side. These steps build into directories that the first side does not use.
+    /// Alongside the first side. These steps build into directories that the first side does not
+    /// use.
     Second,
 }
 
@@ -138,7 +139,7 @@ const STEPS: [Step; 17] = [
         "the heap of cells accesses memory as it may, by Miri and AddressSanitizer",
         memory,
     ),
-    // Last: beside busy steps fewer events arrive together, and a job takes more system calls.
+    // Last: alongside busy steps fewer events arrive together, and a job takes more system calls.
     Step::new(
         "cost",
         Side::First,
@@ -146,7 +147,7 @@ const STEPS: [Step; 17] = [
         "system calls, instructions, memory and bytes of a release build are within their budget",
         |_| cost::check().map(Done::from),
     ),
-    // The tests under Wine wait for long: the steps beside them use that time.
+    // The tests under Wine wait for long: the steps alongside them use that time.
     Step::new("wine", Side::Second, Part::Rest, "the Windows half runs, under Wine", windows),
     // After the tests under Wine, whose standard library it uses. By then the first side has built the
     // program that lists the items.
@@ -181,12 +182,12 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     if options.sequential || first.is_empty() {
         first.append(&mut second);
     }
-    let beside = if second.is_empty() { None } else { Some(start_beside(&options, &second)?) };
+    let alongside = if second.is_empty() { None } else { Some(start_alongside(&options, &second)?) };
     let mut report = Report::default();
     let mut failure = run_steps(&first, &options, &mut report).err();
-    if let Some(beside) = beside {
+    if let Some(alongside) = alongside {
         println!("\n=== the other systems: output of {}", names(&second));
-        let (status, output) = beside.finish()?;
+        let (status, output) = alongside.finish()?;
         report.add_output(&output);
         if status.success() {
             print!("{}", report::without_summary(&output));
@@ -252,7 +253,7 @@ fn run_steps(steps: &[&Step], options: &Options, report: &mut Report) -> Result<
 }
 
 /// Starts the second side: this program again, with its output in a file.
-fn start_beside(options: &Options, steps: &[&Step]) -> Result<run::Background> {
+fn start_alongside(options: &Options, steps: &[&Step]) -> Result<run::Background> {
     let this = std::env::current_exe().context("cannot find this program")?;
     let mut cmd = if run::find("nice").is_some() {
         // The tests of the first side have deadlines.
@@ -268,8 +269,8 @@ fn start_beside(options: &Options, steps: &[&Step]) -> Result<run::Background> {
     }
     run::prepare_for_cargo(&mut cmd);
     cmd.arg("test").args(options.words(steps));
-    println!("=== {}: beside the other steps; the output follows theirs", names(steps));
-    run::Background::start(&mut cmd, &tree::target_dir().join("test-beside.log"))
+    println!("=== {}: alongside the other steps; the output follows theirs", names(steps));
+    run::Background::start(&mut cmd, &tree::target_dir().join("test-alongside.log"))
 }
 
 fn names(steps: &[&Step]) -> String {
@@ -281,7 +282,7 @@ pub(crate) fn step(name: &str) -> Result<()> {
     if STEPS.iter().any(|step| step.name == name) {
         return Ok(());
     }
-    bail!("unknown step `{name}`; cure: cargo xtask test --list")
+    bail!("unknown step `{name}`; hint: cargo xtask test --list")
 }
 
 /// Features that are off by default, and are checked with everything else.
@@ -308,7 +309,7 @@ fn component(subcommand: &str, component: &str) -> Result<(), install::Missing> 
     if runs() {
         Ok(())
     } else {
-        Err(format!("{component} does not run; cure: rustup component add {component}"))
+        Err(format!("{component} does not run; hint: rustup component add {component}"))
     }
 }
 
@@ -367,7 +368,7 @@ const PEERS: [install::Program; 14] = [
 const ASAN_TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// Language servers, which the example of minder-cells starts by the dozen. The step `emacs` uses clangd,
-/// too; it needs 280 MB. pylsp needs 7 MB beside Python.
+/// too; it needs 280 MB. pylsp needs 7 MB in addition to Python.
 const SERVERS: [install::Program; 2] = [
     install::Program { name: "clangd", package: "clangd" },
     install::Program { name: "pylsp", package: "python3-pylsp" },
@@ -501,7 +502,7 @@ fn memory(_: &Options) -> Result<Done> {
     let ready = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         toolchain::ready("nightly")
     } else {
-        Err(format!("AddressSanitizer is used on {ASAN_TARGET} only; cure: such a machine"))
+        Err(format!("AddressSanitizer is used on {ASAN_TARGET} only; hint: run it there"))
     };
     check(ready, &mut asan, "asan")?;
     Ok(done)

@@ -47,7 +47,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     match args {
         [] => run(),
         [flag] if flag == "--cycles" => layers::show_cycles(),
-        _ => bail!("unknown arguments of tidy; cure: cargo xtask help"),
+        _ => bail!("unknown arguments of tidy; hint: cargo xtask help"),
     }
 }
 

@@ -125,7 +125,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
 /// Installs Wine and the compilers if they are missing.
 pub fn ready() -> Result<(), install::Missing> {
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
-        return Err("Wine is used on Linux x86-64 only; cure: such a machine".into());
+        return Err("Wine is used on Linux x86-64 only; hint: run it there".into());
     }
     debian::ready()?;
     let here = ["wine", "wineserver", GCC].iter().all(|p| run::find(p).is_some());
@@ -142,7 +142,7 @@ pub(crate) fn run_tests(extent: Extent) -> Result<String> {
         eprintln!("wine: {}", runs.name);
         if !tree::root().join(runs.needs).exists() {
             bail!(
-                "wine: {} is missing; cure: bring it back, or take `{}` out of the table",
+                "wine: {} is missing; hint: bring it back, or take `{}` out of the table",
                 runs.needs,
                 runs.name
             );

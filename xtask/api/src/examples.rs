@@ -21,7 +21,7 @@ use std::collections::HashSet;
 /// How the documentation of a method begins that only passes its arguments on to another.
 const REFERENCE: &str = "See [`";
 
-/// Returns one line for each item without an example: its file, its line, its name and the cure.
+/// Returns one line for each item without an example: its file, its line, its name and the hint.
 pub(crate) fn missing(api: &Crate) -> Vec<String> {
     let examples: Vec<String> = api.index.values().filter(|item| item.crate_id == 0).map(code).collect();
     let named = examples.iter().flat_map(|code| code.split(|c: char| !is_part_of_name(c))).collect();
@@ -76,15 +76,16 @@ impl Inspection<'_> {
         let name = item.name.as_deref().unwrap_or_default();
         let own = code(item);
         if own.is_empty() && !self.named.contains(name) {
-            let cure = "an example in its documentation, or one of another item that names it";
-            self.missing.push(line(item, &format!("{path}{name}"), cure));
+            let hint = "add an example in its documentation, or one of another item that names it";
+            self.missing.push(line(item, &format!("{path}{name}"), hint));
         }
         let all: String = std::iter::once(own).chain(members.iter().map(|member| code(member))).collect();
         for member in members {
             let member_name = member.name.as_deref().unwrap_or_default();
             if is_subject(member) && code(member).is_empty() && !uses(&all, member_name) {
-                let cure = format!("an example in its documentation or in that of `{name}` which uses it");
-                self.missing.push(line(member, &format!("{path}{name}::{member_name}"), &cure));
+                let hint =
+                    format!("add an example in its documentation or in that of `{name}` which uses it");
+                self.missing.push(line(member, &format!("{path}{name}::{member_name}"), &hint));
             }
         }
     }
@@ -105,9 +106,9 @@ fn inherent<'a>(api: &'a Crate, impls: &[Id]) -> Vec<&'a Item> {
     blocks.flatten().filter_map(|id| api.index.get(id)).collect()
 }
 
-fn line(item: &Item, name: &str, cure: &str) -> String {
+fn line(item: &Item, name: &str, hint: &str) -> String {
     let place = item.span.as_ref().map(|span| format!("{}:{}: ", span.filename.display(), span.begin.0));
-    format!("{}{name} has no example; cure: {cure}", place.unwrap_or_default())
+    format!("{}{name} has no example; hint: {hint}", place.unwrap_or_default())
 }
 
 /// Returns the code of the examples of an item that a test runs and a reader sees.
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn items_without_an_example_are_named_with_file_and_cure() {
+    fn items_without_an_example_are_named_with_file_and_hint() {
         let names = |docs| {
             let lines = missing(&library(docs)).into_iter();
             lines.map(|line| line.split(" has no example").next().unwrap().to_string()).collect::<Vec<_>>()
@@ -213,7 +214,7 @@ mod tests {
         assert_eq!(names(["", kill, "See [`Set::kill`]."]), Vec::<String>::new());
         assert_eq!(names(["```\nSet.kill(); Set.pass();\n```", "", ""]), Vec::<String>::new());
         assert_eq!(names(["```\nSet; // Set.kill()\n```", "", "```\n```"]).len(), 2);
-        assert!(missing(&library(["", kill, ""]))[0].contains("; cure: an example"));
+        assert!(missing(&library(["", kill, ""]))[0].contains("; hint: add an example"));
     }
 
     #[test]

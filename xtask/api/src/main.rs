@@ -51,7 +51,7 @@ fn list(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The traits that the compiler implements without being told, and that a caller can name on stable
+/// The traits that the compiler implements by itself, and that a caller can name on stable
 /// Rust.
 const AUTO_TRAITS: [&str; 5] = [
     "core::marker::Send",

@@ -100,8 +100,8 @@ pub(super) fn copy_settings(root: &Path) -> Result<()> {
     // All certificates in one file, those of a proxy included.
     copy(Path::new("/etc/ssl/certs/ca-certificates.crt"), root)?;
     // How apt fetches files. Its hooks are left out: they start programs that a bare machine lacks.
-    let told = run::read(run::command("apt-config").args(["dump", "Acquire"]))?;
-    let kept = told.lines().filter(|line| !line.starts_with("Acquire::IndexTargets"));
+    let output = run::read(run::command("apt-config").args(["dump", "Acquire"]))?;
+    let kept = output.lines().filter(|line| !line.starts_with("Acquire::IndexTargets"));
     let text: String = kept.map(|line| format!("{line}\n")).collect();
     std::fs::write(root.join("etc/apt/apt.conf.d/90acquire"), text)?;
     Ok(())

@@ -37,8 +37,8 @@ impl Toolchain {
     /// Returns the toolchain in use: with rustup, and so with the other toolchains and their components,
     /// if it is one of rustup. It is mounted separately, so it is not `/usr`.
     pub(super) fn find() -> Result<Self> {
-        let told = run::read(run::command("rustc").args(["--print", "sysroot"]))?;
-        let dir = PathBuf::from(told.trim());
+        let output = run::read(run::command("rustc").args(["--print", "sysroot"]))?;
+        let dir = PathBuf::from(output.trim());
         let dir = dir.canonicalize().unwrap_or(dir);
         let is_whole = ["bin/rustc", "bin/cargo"].iter().all(|name| dir.join(name).is_file());
         if !is_whole || dir == Path::new("/usr") {

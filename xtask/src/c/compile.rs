@@ -69,7 +69,7 @@ pub(super) fn sources(directory: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Returns a compiler that is told where the headers are.
+/// Returns a compiler with the options that name the directory of the headers.
 pub(super) fn compiler(name: &str, version: &str) -> Command {
     let mut cmd = run::command(name);
     cmd.arg(version).args(WARNINGS).arg(format!("-I{}/include", header::PACKAGE));

@@ -16,7 +16,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     match args {
         [] => check(),
         [flag] if flag == "--bless" => bless(),
-        _ => bail!("unknown option `{}` of c-header; cure: cargo xtask help", args.join(" ")),
+        _ => bail!("unknown option `{}` of c-header; hint: cargo xtask help", args.join(" ")),
     }
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn check() -> Result<()> {
         match differs.or_else(|| (kept != made).then(|| kept.lines().count().min(made.lines().count()))) {
             None => (),
             Some(line) => bail!(
-                "{header}:{}: {PACKAGE}/src describes another header; cure: cargo xtask c-header --bless",
+                "{header}:{}: {PACKAGE}/src describes another header; hint: cargo xtask c-header --bless",
                 line + 1
             ),
         }

@@ -95,7 +95,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     };
     if cfg!(not(target_os = "linux")) {
         bail!(
-            "dist-c lays out the files of Linux; cure: cargo build --profile dist -p minder-c, and copy them"
+            "dist-c lays out the files of Linux; hint: cargo build --profile dist -p minder-c, and copy them"
         );
     }
     let dest_dir = std::env::var_os("DESTDIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);

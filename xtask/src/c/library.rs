@@ -72,7 +72,7 @@ impl Library {
             listed.lines().filter_map(|line| line.split_whitespace().last()).map(String::from).collect();
         if let Some(foreign) = names.iter().find(|name| !name.starts_with(PREFIX)) {
             bail!(
-                "the shared library exports `{foreign}`; cure: export functions of {} only",
+                "the shared library exports `{foreign}`; hint: export functions of {} only",
                 header::PACKAGE
             );
         }
@@ -84,7 +84,7 @@ impl Library {
     pub(crate) fn check_name(&self) -> Result<()> {
         let dynamic = run::read(run::command("readelf").arg("-d").arg(&self.shared))?;
         let is_named = dynamic.lines().any(|line| line.contains("(SONAME)") && line.contains(SONAME));
-        ensure!(is_named, "the shared library has not the name {SONAME}; cure: {}/build.rs", header::PACKAGE);
+        ensure!(is_named, "the shared library has not the name {SONAME}; hint: {}/build.rs", header::PACKAGE);
         Ok(())
     }
 }

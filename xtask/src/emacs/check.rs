@@ -20,7 +20,7 @@ const QUICK: [&str; 2] = ["minder-native-test.el", "minder-process-test.el"];
 /// an installation.
 pub(crate) fn check(part: Part) -> Result<Checked> {
     if cfg!(not(target_os = "linux")) {
-        return Ok((vec!["the package is tested on Linux; cure: such a machine".into()], Vec::new()));
+        return Ok((vec!["the package is tested on Linux; hint: run it there".into()], Vec::new()));
     }
     if let Err(missing) = ready() {
         return Ok((vec![missing], Vec::new()));
@@ -77,8 +77,8 @@ fn check_documentation(library: &Path) -> Result<()> {
     for file in lisp_files(library)? {
         command.arg("--eval").arg(format!("(checkdoc-file {:?})", file.display().to_string()));
     }
-    let (_, told) = run::read_both(&mut command)?;
-    ensure!(!told.contains("Warning"), "checkdoc finds:\n{told}");
+    let (_, output) = run::read_both(&mut command)?;
+    ensure!(!output.contains("Warning"), "checkdoc finds:\n{output}");
     Ok(())
 }
 
@@ -92,10 +92,10 @@ fn check_package(library: &Path) -> Result<()> {
     lint.args(["-f", "package-lint-batch-and-exit"]).args(lisp_files(library)?);
     // It fails for a warning, too.
     let output = lint.current_dir(library).output().context("cannot run Emacs")?;
-    let told = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
-    ensure!(told.contains("Entering directory"), "package-lint did not run:\n{told}");
+    let output = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    ensure!(output.contains("Entering directory"), "package-lint did not run:\n{output}");
     let found: Vec<&str> =
-        told.lines().filter(|line| line.contains(": ") && !line.contains(TOO_OLD)).collect();
+        output.lines().filter(|line| line.contains(": ") && !line.contains(TOO_OLD)).collect();
     ensure!(found.is_empty(), "package-lint finds:\n{}", found.join("\n"));
     Ok(())
 }

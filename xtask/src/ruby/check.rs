@@ -37,7 +37,7 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>> {
 /// Runs the tests of the gem. The rest includes Ruby's own tests of schedulers, and a trial installation.
 pub(crate) fn check(part: Part) -> Result<Checked> {
     if cfg!(not(target_os = "linux")) {
-        return Ok((vec!["the gem is tested on Linux; cure: such a machine".into()], Vec::new()));
+        return Ok((vec!["the gem is tested on Linux; hint: run it there".into()], Vec::new()));
     }
     if let Err(missing) = super::ready().and_then(|()| install::apt(&["ruby-test-unit"])) {
         return Ok((vec![missing], Vec::new()));

@@ -16,7 +16,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     let is_tried = match args {
         [] => true,
         [arg] if arg == "--no-trial" => false,
-        _ => bail!("gem takes --no-trial alone; cure: cargo xtask help"),
+        _ => bail!("gem takes --no-trial alone; hint: cargo xtask help"),
     };
     if let Err(missing) = super::ready() {
         bail!("{missing}");

@@ -56,7 +56,7 @@ pub(super) const SURROUNDINGS: [Surrounding; 21] = [
     with(Shells, plain("shells", "with every shell installed", r#""$@""#)),
     plain(
         "load",
-        "beside two busy loops",
+        "with two busy loops",
         r#"busy() { setpriv --pdeathsig KILL sh -c 'while :; do :; done' & }
 busy; a=$!; busy; b=$!
 "$@"; status=$?; kill $a $b; exit $status"#,
@@ -118,12 +118,12 @@ impl Surrounding {
     /// Installs what it needs.
     pub(super) fn ready(&self) -> Result<(), install::Missing> {
         if cfg!(not(target_os = "linux")) {
-            return Err("the surroundings need Linux; cure: such a machine".into());
+            return Err("the surroundings need Linux; hint: run them there".into());
         }
         match self.needs {
             Nothing => Ok(()),
             Root if install::is_root() => Ok(()),
-            Root => Err("only root can become another user; cure: run it as root".into()),
+            Root => Err("only root can become another user; hint: run it as root".into()),
             Shells => install::programs(&SHELLS),
             Turkish => turkish(),
         }
@@ -138,5 +138,5 @@ fn turkish() -> Result<(), install::Missing> {
     install::apt(&["locales"])?;
     let mut make = run::command("localedef");
     make.args(["-i", "tr_TR", "-f", "UTF-8", "tr_TR.UTF-8"]);
-    run::run(&mut make).map_err(|e| format!("{e:#}; cure: sudo localedef -i tr_TR -f UTF-8 tr_TR.UTF-8"))
+    run::run(&mut make).map_err(|e| format!("{e:#}; hint: sudo localedef -i tr_TR -f UTF-8 tr_TR.UTF-8"))
 }

@@ -211,11 +211,11 @@ fn lookup(scopes: &Scopes, module: &Module, name: &str, pending: &mut Pending) -
     if scope.items.contains(name) {
         found.push(Target::Item(scope.file.clone()));
     }
-    let asked = (module.clone(), name.to_string());
-    if pending.contains(&asked) {
+    let key = (module.clone(), name.to_string());
+    if pending.contains(&key) {
         return found;
     }
-    pending.push(asked);
+    pending.push(key);
     for path in scope.uses.get(name).into_iter().flatten() {
         found.extend(resolve(scopes, module, path, pending));
     }
@@ -307,9 +307,9 @@ mod tests {
     fn unit_tests_and_programs_have_no_place() {
         let place = |file: &str| module_of(Path::new(file)).map(|module| module.join("::"));
         assert_eq!(place("sys/wait/mod.rs").as_deref(), Some("sys::wait"));
-        assert_eq!(place("pump.rs").as_deref(), Some("pump"));
+        assert_eq!(place("reader.rs").as_deref(), Some("reader"));
         assert_eq!(place("lib.rs").as_deref(), Some(""));
         assert_eq!(place("main.rs"), None);
-        assert_eq!(place("pump/tests/a.rs"), None);
+        assert_eq!(place("reader/tests/a.rs"), None);
     }
 }

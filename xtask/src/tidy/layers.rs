@@ -1,9 +1,10 @@
 //! The import order of every crate.
 //!
 //! The `mod` lines of a directory are its order, lowest first. They stand in the directory's own file
-//! (`mod.rs`, or `NAME.rs` beside it). A file imports only files whose modules are declared before its
-//! own, in the directory where their paths part. A directory's own file stands behind its modules: they
-//! do not import from it. So there are no import cycles. Unit tests and programs may import anything.
+//! (`mod.rs`, or `NAME.rs` next to it). A file imports only files whose modules are declared before
+//! its own, in the directory where their paths part. A directory's own file stands behind its
+//! modules: they do not import from it. So there are no import cycles. Unit tests and programs may
+//! import anything.
 
 use super::graph::Graph;
 use super::{Finding, Tree};
@@ -57,7 +58,7 @@ impl Crate {
     fn undeclared(&self) -> Vec<Finding> {
         let declares = |module| self.graph.mods.contains_key(module);
         let files = self.graph.files.iter().filter(|(_, module)| !module.is_empty() && !declares(*module));
-        let what = "no `mod` line declares this file; cure: add one, or remove the file";
+        let what = "no `mod` line declares this file; hint: add one, or remove the file";
         files.map(|(file, _)| Finding::new(&self.src.join(file), 1, what)).collect()
     }
 
@@ -79,16 +80,16 @@ impl Crate {
                 Some(_) => "imports this file (cargo xtask tidy --cycles)",
                 None => "stands after it",
             };
-            let mut cure = "move the item to a file before both".to_string();
+            let mut hint = "move the item to a file before both".to_string();
             if let (None, Some(name), Some(other)) = (&back, module.get(common), imported.get(common)) {
                 let own = self.graph.files.iter().find(|(_, own)| **own == module[..common]);
                 let own = own.map_or(Path::new(""), |(file, _)| file).display();
-                cure = format!(
+                hint = format!(
                     "move `mod {other}` (line {imported_place}) above `mod {name}` (line {place}) in \
-                     src/{own}, or {cure}"
+                     src/{own}, or {hint}"
                 );
             }
-            let what = format!("imports src/{}, which {why}; cure: {cure}", to.display());
+            let what = format!("imports src/{}, which {why}; hint: {hint}", to.display());
             found.push((Finding::new(&self.src.join(from), *line, what), back));
         }
         found
@@ -116,7 +117,7 @@ mod tests {
         ("b/y.rs", "use super::X;"),
     ];
 
-    fn told(changes: &[(&str, &str)]) -> Vec<String> {
+    fn findings(changes: &[(&str, &str)]) -> Vec<String> {
         let mut sources = BTreeMap::from([("c.rs".into(), "use crate::b::X;\npub fn f() {}".to_string())]);
         for (file, code) in SOURCES.iter().chain(changes) {
             sources.insert(file.into(), (*code).to_string());
@@ -128,24 +129,24 @@ mod tests {
 
     #[test]
     fn a_crate_in_order_has_no_findings() {
-        assert_eq!(told(&[]), [""; 0]);
+        assert_eq!(findings(&[]), [""; 0]);
     }
 
     #[test]
     fn each_rule_reports_a_breach() {
         let one = |changes: &[(&str, &str)], wanted: &str| {
-            let found = told(changes);
+            let found = findings(changes);
             assert!(found.len() == 1 && found[0].contains(wanted), "{wanted}: {found:#?}");
         };
         // An import that goes upwards, and two `mod` lines that change places.
         one(
             &[("a.rs", "pub struct A;\nuse crate::c::f;"), ("c.rs", "pub fn f() {}")],
-            "a.rs:2: imports src/c.rs, which stands after it; cure: move `mod c` (line 4) above `mod a` \
+            "a.rs:2: imports src/c.rs, which stands after it; hint: move `mod c` (line 4) above `mod a` \
              (line 1) in src/lib.rs, or",
         );
         one(
             &[("b.rs", "mod y;\nmod x;\npub use x::X;")],
-            "b/y.rs:1: imports src/b/x.rs, which stands after it; cure: move `mod x` (line 2) above \
+            "b/y.rs:1: imports src/b/x.rs, which stands after it; hint: move `mod x` (line 2) above \
              `mod y` (line 1) in src/b.rs, or",
         );
         one(
@@ -153,12 +154,12 @@ mod tests {
                 ("b/x.rs", "use super::g;\npub struct X;"),
                 ("b.rs", "mod x;\nmod y;\npub use x::X;\nfn g() {}"),
             ],
-            "b/x.rs:1: imports src/b.rs, which imports this file (cargo xtask tidy --cycles); cure: move the \
+            "b/x.rs:1: imports src/b.rs, which imports this file (cargo xtask tidy --cycles); hint: move the \
              item",
         );
         one(
             &[("b/y.rs", "use super::g;"), ("b.rs", "mod x;\nmod y;\npub use x::X;\nfn g() {}")],
-            "b/y.rs:1: imports src/b.rs, which stands after it; cure: move the item",
+            "b/y.rs:1: imports src/b.rs, which stands after it; hint: move the item",
         );
         one(&[("d.rs", "")], "d.rs:1: no `mod` line");
     }

@@ -63,7 +63,7 @@ pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
         let ours_here = dep.text.contains("path = ");
         let reasoned = dep.text.contains('#') || dep.above.trim_start().starts_with('#');
         if !inherited && !ours_here && !reasoned {
-            let what = format!("no reason for `{}`; cure: add it beside the line, after a `#`", dep.name);
+            let what = format!("no reason for `{}`; hint: add it to the line, after a `#`", dep.name);
             found.push(Finding::new(file, dep.line, what));
         }
         let is_ours = dep.name == "minder" || dep.name.starts_with("minder-");
@@ -71,7 +71,7 @@ pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
             || (dep.is_for_tests && in_tests.contains(&dep.name));
         if is_ours && !is_allowed {
             let what = format!(
-                "{place} may not depend on `{}`; cure: move what needs it to a higher layer",
+                "{place} may not depend on `{}`; hint: move what needs it to a higher layer",
                 dep.name
             );
             found.push(Finding::new(file, dep.line, what));

@@ -48,14 +48,14 @@ impl Row {
     fn errors(&self, sources: &BTreeMap<PathBuf, Source>) -> Vec<String> {
         let mut errors = Vec::new();
         for file in self.files.iter().filter(|file| !sources.contains_key(*file)) {
-            errors.push(format!("no file `{}`; cure: name the file of today", file.display()));
+            errors.push(format!("no file `{}`; hint: name the file of today", file.display()));
         }
         let found: Vec<&Source> = self.files.iter().filter_map(|file| sources.get(file)).collect();
         for name in &self.names {
             let is_defined =
                 name.split("::").all(|part| found.iter().any(|source| defines(&source.code, part)));
             if !is_defined && !found.is_empty() {
-                errors.push(format!("its file does not define `{name}`; cure: name the item of today"));
+                errors.push(format!("its file does not define `{name}`; hint: name the item of today"));
             }
         }
         errors

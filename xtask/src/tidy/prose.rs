@@ -24,7 +24,7 @@ pub(crate) fn check(tree: &Tree) -> Result<Vec<Finding>> {
             continue;
         };
         for (line, phrase) in hits {
-            let what = format!("`{phrase}`; cure: see *Writing* in CONTRIBUTING.md");
+            let what = format!("`{phrase}`; hint: see *Writing* in CONTRIBUTING.md");
             found.push(Finding::new(file, line, what));
         }
     }

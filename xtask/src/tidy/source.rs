@@ -65,7 +65,7 @@ pub(crate) fn places(files: &[PathBuf]) -> Vec<Finding> {
     let table = Path::new(file!());
     let all = UNSAFE.iter().chain(&SYSTEMS).chain(&STD_ONLY).chain(&SLEEPERS);
     let empty = all.filter(|place| !files.iter().any(|file| within(file, &[place])));
-    empty.map(|place| Finding::new(table, 1, format!("{place} does not exist; cure: remove it"))).collect()
+    empty.map(|place| Finding::new(table, 1, format!("{place} does not exist; hint: remove it"))).collect()
 }
 
 /// Checks one file; `code` is `text` without comments and strings.
@@ -77,7 +77,7 @@ pub(crate) fn check(file: &Path, text: &str, code: &str) -> Vec<Finding> {
         found.push(Finding::new(
             file,
             lines,
-            format!("{lines} lines, {LINES_MAX} allowed; cure: split it by subject"),
+            format!("{lines} lines, {LINES_MAX} allowed; hint: split it by subject"),
         ));
     }
     let named =
@@ -86,7 +86,7 @@ pub(crate) fn check(file: &Path, text: &str, code: &str) -> Vec<Finding> {
         found.push(Finding::new(
             file,
             1,
-            "a name without a subject; cure: name the file after what it is about",
+            "a name without a subject; hint: name the file after what it is about",
         ));
     }
     found.extend(danger(file, code));
@@ -96,7 +96,7 @@ pub(crate) fn check(file: &Path, text: &str, code: &str) -> Vec<Finding> {
     }
     for (number, line) in code.lines().enumerate() {
         if line.contains("thread::sleep") && !within(file, &SLEEPERS) {
-            let what = "thread::sleep; cure: wait for the event itself, with a deadline";
+            let what = "thread::sleep; hint: wait for the event itself, with a deadline";
             found.push(Finding::new(file, number + 1, what));
         }
     }
@@ -119,7 +119,7 @@ fn crates(file: &Path, code: &str) -> Vec<Finding> {
     denied
         .map(|Mention { line, path, .. }| {
             let what =
-                format!("uses the crate `{}`; cure: call a function of a lower layer that does it", path[0]);
+                format!("uses the crate `{}`; hint: call a function of a lower layer that does it", path[0]);
             Finding::new(file, *line, what)
         })
         .collect()
@@ -131,7 +131,7 @@ fn wide_lines(file: &Path, text: &str) -> Vec<Finding> {
     let counted = text.lines().map(|line| line.chars().count()).enumerate();
     let wide = counted.filter(|(_, columns)| *columns > COLUMNS_MAX);
     wide.map(|(number, columns)| {
-        let what = format!("{columns} columns, {COLUMNS_MAX} allowed; cure: break the line");
+        let what = format!("{columns} columns, {COLUMNS_MAX} allowed; hint: break the line");
         Finding::new(file, number + 1, what)
     })
     .collect()
@@ -145,12 +145,12 @@ fn head(file: &Path, text: &str) -> Option<Finding> {
         return Some(Finding::new(
             file,
             1,
-            "no `//!` sentence at the top; cure: describe what the file is for",
+            "no `//!` sentence at the top; hint: describe what the file is for",
         ));
     };
     let ends = last.trim_end_matches(['*', '`', '_', ')']).ends_with(['.', ':', '?', '!']);
     (!ends)
-        .then(|| Finding::new(file, first.len(), "the head is not a sentence; cure: end it with a full stop"))
+        .then(|| Finding::new(file, first.len(), "the head is not a sentence; hint: end it with a full stop"))
 }
 
 /// `unsafe` only in the directories of the table, and announced at the top of the file.
@@ -158,12 +158,14 @@ fn danger(file: &Path, code: &str) -> Option<Finding> {
     let used = code.lines().position(|l| l.contains("unsafe") && words(l).any(|w| w == "unsafe"));
     let announced = code.lines().position(|l| l.starts_with("#![") && l.contains("expect(unsafe_code"));
     match (used, announced) {
-        (Some(line), _) if !within(file, &UNSAFE) => {
-            Some(Finding::new(file, line + 1, format!("unsafe code; cure: a safe function in {}", UNSAFE[0])))
-        }
+        (Some(line), _) if !within(file, &UNSAFE) => Some(Finding::new(
+            file,
+            line + 1,
+            format!("unsafe code; hint: call a safe function in {}", UNSAFE[0]),
+        )),
         (Some(line), None) => {
             let what =
-                "unsafe code; cure: `#![expect(unsafe_code, reason = \"...\")]` below the head of the file";
+                "unsafe code; hint: `#![expect(unsafe_code, reason = \"...\")]` below the head of the file";
             Some(Finding::new(file, line + 1, what))
         }
         _ => None,
@@ -190,7 +192,7 @@ fn systems(file: &Path, code: &str) -> Vec<Finding> {
         };
         if words(inner).any(asks) && !words(inner).any(|w| w == "test") {
             let what = format!(
-                "cfg({}) outside sys, os and tests; cure: decide it in sys and give it a name",
+                "cfg({}) outside sys, os and tests; hint: decide it in sys and give it a name",
                 inner.trim()
             );
             found.push(Finding::new(file, code[..at].lines().count().max(1), what));
@@ -223,7 +225,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    fn told(file: &str, text: &str) -> Vec<String> {
+    fn findings(file: &str, text: &str) -> Vec<String> {
         let code = code::split(text).code;
         check(Path::new(file), text, &code).into_iter().map(|f| format!("{}: {}", f.line, f.what)).collect()
     }
@@ -231,7 +233,7 @@ mod tests {
     #[test]
     fn a_clean_file_is_clean() {
         assert_eq!(
-            told("crates/minder/src/a.rs", "//! Says what.\n\n// unsafe, cfg(unix)\nfn f() {}\n"),
+            findings("crates/minder/src/a.rs", "//! Says what.\n\n// unsafe, cfg(unix)\nfn f() {}\n"),
             [""; 0]
         );
     }
@@ -239,7 +241,7 @@ mod tests {
     #[test]
     fn each_rule_bites() {
         let one = |file, text, part: &str| {
-            let found = told(file, text);
+            let found = findings(file, text);
             assert!(found.len() == 1 && found[0].contains(part), "{text:?}: {found:?}");
         };
         one("crates/minder/src/a.rs", "fn f() {}\n", "no `//!`");
@@ -252,16 +254,16 @@ mod tests {
         one("crates/minder/src/a.rs", "//! A.\nuse std::thread::sleep;\n", "2: thread::sleep");
         one("crates/minder/src/a.rs", "//! A.\nuse {libc::c_int, std::io};\n", "2: uses the crate `libc`");
         one("crates/minder/src/random.rs", "//! A.\nfn f() { memchr::f() }\n", "2: uses the crate `memchr`");
-        assert_eq!(told("crates/minder/src/a.rs", "//! A.\nuse memchr::{memchr, libc};\n"), [""; 0]);
-        assert_eq!(told("crates/minder/src/sys/a.rs", "//! A.\nuse libc::c_int;\n"), [""; 0]);
+        assert_eq!(findings("crates/minder/src/a.rs", "//! A.\nuse memchr::{memchr, libc};\n"), [""; 0]);
+        assert_eq!(findings("crates/minder/src/sys/a.rs", "//! A.\nuse libc::c_int;\n"), [""; 0]);
         one("crates/minder/src/a.rs", "//! A.\nlet (a, b) = (c, d);\n", "2: `let (a, b)");
         let wide = format!("//! A.\n// {}\n", "ä".repeat(COLUMNS_MAX - 2));
         one("crates/minder/src/a.rs", &wide, "2: 111 columns");
-        assert_eq!(told("crates/minder/src/a.rs", &wide.replacen('ä', "", 1)), [""; 0]);
+        assert_eq!(findings("crates/minder/src/a.rs", &wide.replacen('ä', "", 1)), [""; 0]);
         one("crates/minder/src/a.rs", &format!("//! A.\n{}", "\n".repeat(LINES_MAX)), "lines");
-        assert_eq!(told("tests/it/a.rs", "//! A.\n#[cfg(unix)]\nfn f() {}\n"), [""; 0]);
+        assert_eq!(findings("tests/it/a.rs", "//! A.\n#[cfg(unix)]\nfn f() {}\n"), [""; 0]);
         assert_eq!(
-            told("crates/minder/src/a.rs", "//! A.\nmod tests {\n    #[cfg(unix)]\n    fn f() {}\n}\n"),
+            findings("crates/minder/src/a.rs", "//! A.\nmod tests {\n    #[cfg(unix)]\n    fn f() {}\n}\n"),
             [""; 0]
         );
     }

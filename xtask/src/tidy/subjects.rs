@@ -22,12 +22,12 @@ pub(crate) fn check() -> Vec<Finding> {
 fn finding(line: &str) -> Option<Finding> {
     let (commit, subject) = line.split_once(' ')?;
     let what = if subject.chars().count() > CHARACTERS_MAX {
-        "a subject of more than 72 characters; cure: git commit --amend, with the rest in the body"
+        "a subject of more than 72 characters; hint: git commit --amend, with the rest in the body"
     } else if !subject
         .split_once(": ")
         .is_some_and(|(module, change)| is_module(module) && !change.is_empty())
     {
-        "a subject without a module; cure: `module: imperative verb + object`"
+        "a subject without a module; hint: `module: imperative verb + object`"
     } else {
         return None;
     };

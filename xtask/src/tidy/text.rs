@@ -6,11 +6,11 @@ use std::path::Path;
 /// Paths of one machine, and references that mean nothing to a reader. (Written in two halves, since
 /// this file is checked too.)
 const BANNED: [(&str, &str); 5] = [
-    (concat!("/wo", "rk/"), "a path of one machine; cure: a relative path"),
-    (concat!("/ro", "ot/"), "a path of one machine; cure: a relative path"),
-    (concat!("/ho", "me/"), "a path of one machine; cure: a relative path, or `~`"),
-    (concat!("../sha", "red"), "a path outside the repository; cure: write it here"),
-    (concat!("issue", " #"), "a number that means nothing to a reader; cure: describe the problem"),
+    (concat!("/wo", "rk/"), "a path of one machine; hint: write a relative path"),
+    (concat!("/ro", "ot/"), "a path of one machine; hint: write a relative path"),
+    (concat!("/ho", "me/"), "a path of one machine; hint: write a relative path, or `~`"),
+    (concat!("../sha", "red"), "a path outside the repository; hint: write it here"),
+    (concat!("issue", " #"), "a number that means nothing to a reader; hint: describe the problem"),
 ];
 
 /// Files whose text comes from elsewhere.
@@ -28,10 +28,10 @@ pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
     for (number, line) in text.lines().enumerate() {
         let mut add = |what: &str| found.push(Finding::new(file, number + 1, what));
         if line.ends_with([' ', '\t', '\r']) && !snapshot {
-            add("white space at the end of the line; cure: remove it");
+            add("white space at the end of the line; hint: remove it");
         }
         if line.contains('\t') && !snapshot {
-            add("a tab; cure: spaces, or `\\t` in a string");
+            add("a tab; hint: write spaces, or `\\t` in a string");
         }
         if banned.is_empty() {
             continue;
@@ -47,7 +47,7 @@ pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
         found.push(Finding::new(
             file,
             text.lines().count(),
-            "no line end at the end of the file; cure: add one",
+            "no line end at the end of the file; hint: add one",
         ));
     }
     found
@@ -64,7 +64,7 @@ pub(crate) fn required(root: &Path) -> Vec<Finding> {
     let mut found = Vec::new();
     for name in ["LICENSE-MIT", "LICENSE-APACHE", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
         if !root.join(name).is_file() {
-            found.push(Finding::new(Path::new(name), 1, "missing; cure: bring it back"));
+            found.push(Finding::new(Path::new(name), 1, "missing; hint: bring it back"));
         }
     }
     let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap_or_default();
@@ -78,12 +78,12 @@ fn change_log(manifest: &str, log: &str) -> Vec<Finding> {
     let file = Path::new("CHANGELOG.md");
     let mut found = Vec::new();
     if !log.lines().any(|l| l.starts_with("## ") && l.contains("Unreleased")) {
-        found.push(Finding::new(file, 1, "no heading `## Unreleased`; cure: add it on top"));
+        found.push(Finding::new(file, 1, "no heading `## Unreleased`; hint: add it on top"));
     }
     let version =
         manifest.lines().find_map(|l| l.strip_prefix("version = \"")).and_then(|l| l.split('"').next());
     if let Some(version) = version.filter(|v| !log.contains(v)) {
-        let what = format!("version {version} of Cargo.toml is not mentioned; cure: add a heading for it");
+        let what = format!("version {version} of Cargo.toml is not mentioned; hint: add a heading for it");
         found.push(Finding::new(file, 1, what));
     }
     found

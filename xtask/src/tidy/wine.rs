@@ -47,13 +47,13 @@ fn compare(modules: &BTreeSet<String>, differing: &[String], portable: &[String]
     for module in modules {
         let places = differing.iter().chain(portable).filter(|name| *name == module).count();
         if places == 0 {
-            add(format!("the test module `{module}` is in no list; cure: add it to one of the two"));
+            add(format!("the test module `{module}` is in no list; hint: add it to one of the two"));
         } else if places > 1 {
-            add(format!("the test module `{module}` has {places} entries; cure: leave one"));
+            add(format!("the test module `{module}` has {places} entries; hint: leave one"));
         }
     }
     for name in differing.iter().chain(portable).filter(|name| !modules.contains(*name)) {
-        add(format!("`{name}` is not a test module that is compiled for Windows; cure: remove the entry"));
+        add(format!("`{name}` is not a test module that is compiled for Windows; hint: remove the entry"));
     }
     found
 }
@@ -66,13 +66,13 @@ mod tests {
     fn each_module_has_one_entry() {
         let names = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
         let modules: BTreeSet<String> = names(&["a", "b", "c"]).into_iter().collect();
-        let told = |differing: &[&str], portable: &[&str]| {
+        let findings = |differing: &[&str], portable: &[&str]| {
             let found = compare(&modules, &names(differing), &names(portable));
             found.into_iter().map(|finding| finding.what).collect::<Vec<_>>()
         };
-        assert_eq!(told(&["a"], &["b", "c"]), [""; 0]);
-        assert!(told(&["a"], &["b"])[0].contains("`c` is in no list"));
-        assert!(told(&["a", "b"], &["b", "c"])[0].contains("`b` has 2 entries"));
-        assert!(told(&["a", "b", "c"], &["d"])[0].contains("`d` is not a test module"));
+        assert_eq!(findings(&["a"], &["b", "c"]), [""; 0]);
+        assert!(findings(&["a"], &["b"])[0].contains("`c` is in no list"));
+        assert!(findings(&["a", "b"], &["b", "c"])[0].contains("`b` has 2 entries"));
+        assert!(findings(&["a", "b", "c"], &["d"])[0].contains("`d` is not a test module"));
     }
 }
