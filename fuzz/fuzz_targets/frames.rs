@@ -17,7 +17,7 @@ const FORMATS: [FrameFormat; 5] = [
     FrameFormat::LengthLe32,
 ];
 
-/// What the bytes from `FIRST_PART` stand for.
+/// The texts that replace the bytes from `FIRST_PART` on.
 const PARTS: [&[u8]; 9] = [
     b"Content-Length: ",
     b"\ncontent-length:",
@@ -32,7 +32,7 @@ const PARTS: [&[u8]; 9] = [
 
 const FIRST_PART: u8 = 0xf0;
 
-/// What a stream results in: frames with their offsets, and errors.
+/// The result of decoding a stream: frames with their offsets, and errors.
 type Outcomes = Vec<Result<(u64, Vec<u8>), FrameError>>;
 
 fuzz_target!(|input: &[u8]| {

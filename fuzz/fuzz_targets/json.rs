@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use minder_cells::{Data, Heap, HeapConfig, JsonErrorKind, RegionPool, Step, View};
 use serde_json::Value;
 
-/// What the bytes from `FIRST_PART` stand for.
+/// The texts that replace the bytes from `FIRST_PART` on.
 const PARTS: [&[u8]; 10] = [
     b"\"key\":",
     b"{\"key\":1,\"key2\":[",

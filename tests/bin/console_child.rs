@@ -61,7 +61,7 @@ mod console {
 
     /// Far beyond what the slowest machine needs.
     const PATIENCE: Duration = Duration::from_secs(60);
-    /// How long a job runs unless it is ended.
+    /// The duration of a job that is not ended earlier.
     const LONG: Duration = Duration::from_secs(120);
     const LOOK: Duration = Duration::from_millis(10);
 

@@ -119,7 +119,7 @@ mod system {
 
 #[cfg(target_os = "linux")]
 mod runner {
-    //! What `minder` is, as far as the guard is concerned.
+    //! A runner with a guard, as `minder` is one.
 
     use std::io::{self, Write as _};
     use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What jobs of the command do in tests, and under which circumstances the command is started.
+//! The jobs that tests give to the command, and the circumstances under which they start it.
 
 #![cfg_attr(unix, expect(unsafe_code, reason = "descriptors and limits as a host may leave them"))]
 
@@ -168,7 +168,7 @@ fn meet(directory: &Path, many: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// What Unix lets a process become under.
+/// The limits and settings under which a process of Unix starts another program.
 #[cfg(unix)]
 mod circumstances {
     use std::ffi::OsString;

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use super::append::{append, when_free};
 use super::{Words, pause};
 
-/// What a line consists of.
+/// A token of a line.
 #[derive(Clone, Debug, PartialEq)]
 enum Token {
     /// Text, and whether some of it was quoted.
@@ -24,7 +24,7 @@ enum Token {
     Redirection(u8, &'static str),
 }
 
-/// Where the two outputs of a command go.
+/// The target of an output of a command.
 #[derive(Clone, Debug, PartialEq)]
 enum Sink {
     Stream(u8),

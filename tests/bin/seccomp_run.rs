@@ -37,8 +37,8 @@ fn number(name: &str) -> u32 {
 /// rule has a length, the third argument is compared with it, and the answer is ENOSPC.
 #[cfg(target_os = "linux")]
 fn deny(rules: &[(u32, Option<u32>)]) -> std::io::Result<()> {
-    /// Where the third argument is in what a filter sees (`seccomp_data`), on a machine with the
-    /// low bytes first.
+    /// The offset of the third argument in the data of a filter (`seccomp_data`), on a machine with
+    /// the low bytes first.
     const THIRD: u32 = 32;
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let mut filter = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)];

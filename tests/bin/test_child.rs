@@ -442,7 +442,7 @@ mod system {
         Ok(())
     }
 
-    /// Which streams are terminals, of which size, and whether there is a controlling one.
+    /// Prints which streams are terminals, their size, and whether there is a controlling one.
     fn terminal() -> io::Result<()> {
         use rustix::termios::{isatty, tcgetsid, tcgetwinsize};
         let stdin = io::stdin();

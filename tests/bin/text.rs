@@ -1,7 +1,7 @@
 //! Long outputs that describe themselves: each line names its job and its number, and any byte may
 //! follow.
 
-/// Where the bodies of lines are cut from.
+/// The size of the table from which the bodies of lines are cut.
 const TABLE: usize = 64 << 10;
 
 /// Returns the lines of one stream of a job, at least `bytes` bytes in total. No line is much

@@ -16,7 +16,7 @@ use crate::support::{EventLog, each_backend, limits, patience, patterned, readab
 struct Host {
     set: BackgroundSet,
     event_log: EventLog,
-    /// What one call takes.
+    /// The most bytes of output that one call takes.
     max: usize,
 }
 

@@ -298,7 +298,7 @@ fn output_waits_for_the_end_of_the_outputs_as_std_does() {
     assert_eq!(pipeline.stdout, theirs.stdout);
 }
 
-/// What keeps an output open belongs to the child until the time limit.
+/// A process that keeps an output open belongs to the child until the time limit.
 /// python/cpython#81605: the time-out ends the child, and the call waits for its descendants.
 #[cfg(unix)]
 #[test]

@@ -133,7 +133,7 @@ fn expands_again() -> bool {
     said == "again"
 }
 
-/// What `test_child echo-args` prints for these.
+/// Returns the output of `test_child echo-args` for these values.
 fn echoed<'a>(values: impl IntoIterator<Item = &'a OsString>) -> String {
     values.into_iter().map(|value| format!("{value:?}\n")).collect()
 }

@@ -1,4 +1,4 @@
-//! What minder costs, in counts that the load of the machine does not change: system calls,
+//! The costs of minder, in counts that the load of the machine does not change: system calls,
 //! instructions, memory, bytes.
 //!
 //! Each count is compared with `cost/budget.toml`, which a person edits with a reason. The program under
@@ -27,7 +27,7 @@ const JOBS: [usize; 2] = [200, 1200];
 /// The numbers of instructions grow with each job, and valgrind is slow.
 const JOBS_OF_VALGRIND: [usize; 2] = [100, 500];
 
-/// How many times counts are taken that depend on which events arrive together.
+/// The number of times that counts are taken if they depend on which events arrive together.
 const TIMES: usize = 3;
 
 /// Flags that record nothing.

@@ -1,4 +1,4 @@
-//! What only Windows has: handles that are waited for, by each backend of the poller.
+//! Sources of Windows alone: handles that are waited for, by each backend of the poller.
 
 #![expect(unsafe_code, reason = "events, semaphores and threads are made by the system's calls")]
 

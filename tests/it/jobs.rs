@@ -33,9 +33,9 @@ struct PoolTest {
     changed: Condvar,
     /// Its holder keeps the idle workers busy.
     idle_lock: Mutex<()>,
-    /// How many workers wait for `idle_lock`.
+    /// The number of workers that wait for `idle_lock`.
     idle_blocked: AtomicUsize,
-    /// How many run at most, by the workers' own judgement.
+    /// The most jobs that run at once, by the workers' own judgement.
     admission_limit: AtomicUsize,
 }
 
@@ -44,7 +44,7 @@ struct Log {
     starts: Vec<(Attempt, Instant)>,
     /// The worker and the id of each.
     running: HashMap<u64, (usize, ChildId)>,
-    /// How many ran at once.
+    /// The most jobs that ran at once.
     peak: usize,
     ends: Vec<(Attempt, Outcome)>,
     /// Of each end whether it was the last attempt.
@@ -60,7 +60,7 @@ struct Log {
 struct TestHandler<'a> {
     test: &'a PoolTest,
     index: usize,
-    /// How much of the input each job has.
+    /// The number of input bytes that each job has.
     written: HashMap<u64, usize>,
 }
 

@@ -53,7 +53,7 @@ fn open(backend: Backend) -> Poller {
     }
 }
 
-/// What is ready now.
+/// Returns the sources that are ready now.
 fn look(poller: &Poller) -> Vec<Readiness> {
     wait_events(poller, Instant::now())
 }

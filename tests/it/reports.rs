@@ -1,4 +1,4 @@
-//! What programs that start others do wrong, as their users have reported it. Most of it is tested
+//! Defects of programs that start others, as their users have reported them. Most of it is tested
 //! next to what it is about; a comment there names the report.
 
 use std::io::{Read, Write};

@@ -24,9 +24,9 @@ use crate::support::{alone, cases, number, on_drop, own_children};
 use plan::{Host, Script};
 use processes::{Held, Tag};
 
-/// How many scripts are run by default: about four seconds of processor time.
+/// The number of scripts that are run by default: about four seconds of processor time.
 const SCRIPTS: u64 = 150;
-/// How many with `MINDER_LONG=1`.
+/// The number of scripts with `MINDER_LONG=1`.
 const SCRIPTS_LONG: u64 = 700;
 /// Longer than any script takes on a busy machine.
 const BOUND: Duration = Duration::from_secs(180);

@@ -1,4 +1,4 @@
-//! Where the kernel, or a sandbox, refuses a mechanism: what stands beneath it does the same.
+//! Mechanisms that the kernel, or a sandbox, refuses: their substitutes do the same.
 //!
 //! These tests run others of this binary, and the command, behind a filter of system calls.
 
@@ -47,7 +47,7 @@ const PLAIN: &[&str] = &[
     "set::output::",
 ];
 
-/// What starts children, their terminals, limits and signals, and the ends of their trees.
+/// Tests that start children: their terminals, limits and signals, and the ends of their trees.
 const CHILDREN: &[&str] = &[
     "spawn::",
     "child::",
@@ -92,7 +92,8 @@ fn only_requested_descriptors_are_inherited_without_close_range() {
     );
 }
 
-/// What a guardian promises on every kernel. Others look at the descriptors of its program.
+/// Tests of the promises of a guardian that hold on every kernel. Others look at the descriptors of
+/// its program.
 const GUARDIAN: &[&str] = &[
     "guardian::api::guarded_children_run_as_others_do",
     "guardian::api::killed_program_is_an_error_of_the_next_start",
@@ -182,8 +183,8 @@ fn failed_write_is_not_an_end_of_input() {
     assert!(output.status.success() && output.stdout == b"line\n", "{output:?}");
 }
 
-/// Where our session began outside of our PID namespace it is 0, and so may be parents: in
-/// containers.
+/// The session and parents of a process are 0 inside of a PID namespace if they began outside, as
+/// in containers.
 #[test]
 fn pid_namespace_changes_nothing() {
     let unshare = || {

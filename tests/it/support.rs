@@ -64,7 +64,7 @@ pub(crate) fn patience() -> Instant {
     Instant::now() + PATIENCE
 }
 
-/// What one step takes at most on the slowest machine; only a failing test waits so long.
+/// The longest time that one step takes on the slowest machine; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns how many cases a random test tries: the number in the variable. Without it, `short`, and
@@ -84,7 +84,7 @@ pub(crate) fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text}: not a number")))
 }
 
-/// How long a race is run.
+/// Returns the time for which a race is run.
 pub(crate) fn race_time() -> Duration {
     let seconds = std::env::var("MINDER_RACE_SECONDS").ok().and_then(|text| text.parse().ok());
     Duration::from_secs_f64(seconds.unwrap_or(if is_long() { 1.0 } else { 0.4 }))

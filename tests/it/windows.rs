@@ -19,7 +19,7 @@ use crate::support::{
     quiet_child, test_child, threads,
 };
 
-/// What every child of a crowd writes before it reads.
+/// The number of bytes that every child of a crowd writes to stdout before it reads.
 const OUT: usize = 20_000;
 const ERR: usize = 1_500;
 
@@ -52,7 +52,7 @@ fn finish(set: &mut ChildSet, event_log: &mut EventLog, until: Instant) {
     }
 }
 
-/// What child number `number` is given to read: more for some than for others.
+/// Returns the input of child number `number`: more for some than for others.
 fn words_for(number: usize) -> Vec<u8> {
     format!("child {number}\n").repeat(1 + number % 50).into_bytes()
 }

@@ -1,5 +1,5 @@
-//! What the command has round it on Windows: names, files of text, directories, paths, records that
-//! several look at.
+//! The surroundings of the command on Windows: names, files of text, directories, paths, records
+//! that several processes read.
 
 use std::ffi::OsString;
 use std::fs;

@@ -45,14 +45,14 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// What is done with a file.
+/// The action on a file of the list.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Action {
     Compare,
     Write,
 }
 
-/// Whether a file was compared or written, or why it was not.
+/// The result of comparing or writing a file: nothing, or the reason why that was not done.
 pub(crate) type Outcome = std::result::Result<(), install::Missing>;
 
 /// The file with the JSON, or why there is none.
@@ -157,7 +157,7 @@ fn compiler(rustc: &str) -> Result<String> {
     Ok(format!("rustc {}", version.split('.').take(2).collect::<Vec<_>>().join(".")))
 }
 
-/// What stands in one of the files.
+/// The content of one of the files.
 struct Content {
     title: String,
     /// The compiler in the title.

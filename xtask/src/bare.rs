@@ -23,8 +23,8 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 use toolchain::Toolchain;
 
-/// What a Rust toolchain itself needs: a linker with the C library to link to. git and the
-/// certificates are for the clone.
+/// The packages that a Rust toolchain itself needs: a linker with the C library to link to. git and
+/// the certificates are for the clone.
 const NEEDED: [&str; 4] = ["gcc", "libc6-dev", "ca-certificates", "git"];
 
 /// The programs that this command runs, in addition to those of every Debian.
@@ -37,7 +37,7 @@ const TOOLS: [install::Program; 2] = [
 const FIRST: &str = "cargo run --release -- run 'wc -c {}' ::: LICENSE-APACHE LICENSE-MIT";
 const SECOND: &str = "cargo xtask test";
 const RUN: &str = "run";
-/// What `--all` runs after both.
+/// The command that `--all` runs after both.
 const REST: &str = "cargo xtask test --rest";
 
 /// The exit status if this machine cannot make another one.
@@ -80,7 +80,7 @@ if [ -z "$MINDER_BARE_KEEP" ]; then rm -rf --one-file-system "$root" || rm -rf -
 exit $status
 "#;
 
-/// How a skipped check names a package.
+/// The text before the name of a package in a skipped check.
 const INSTALLABLE: &str = "apt-get install";
 
 /// Set in the environment of the child that does the work.
@@ -217,7 +217,7 @@ struct Machine {
     root: PathBuf,
     toolchain: Toolchain,
     parts: Vec<Part>,
-    /// What the commands printed at their ends.
+    /// The closing lines that the commands printed.
     report: Report,
 }
 

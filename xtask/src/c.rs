@@ -12,7 +12,7 @@ use crate::{install, run, tree};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::PathBuf;
 
-/// What was left out, one line each.
+/// The checks that were left out, one line each.
 type LeftOut = Vec<install::Missing>;
 
 /// `cargo xtask c`

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What counts instructions.
+/// The program that counts instructions.
 const VALGRIND: [install::Program; 1] = [install::Program { name: "valgrind", package: "valgrind" }];
 
 /// `cargo xtask cost [--print]`

@@ -39,7 +39,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// How the module is built.
+/// The profile with which the module is built.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Profile {
     /// For tests: of the libraries that the step `test` has built.

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use std::path::PathBuf;
 
-/// Which of the checks are made.
+/// The selection of checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum Part {
     /// The checks of the product on this system, for a newcomer: at most ten minutes on two cores.

@@ -11,7 +11,7 @@ struct Check {
     run: fn() -> Result<LeftOut>,
 }
 
-/// What a check left out, one line each.
+/// The parts of a check that were left out, one line each.
 type LeftOut = Vec<install::Missing>;
 
 const CHECKS: [Check; 5] = [

@@ -29,7 +29,7 @@ pub fn ready() -> Result<(), Missing> {
     install::programs(&programs.map(|(name, package)| Program { name, package }))
 }
 
-/// How the extension is built.
+/// The profile with which the extension is built.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Profile {
     /// For tests: with the archive of the profile of the tests.

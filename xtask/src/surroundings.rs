@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::Instant;
 use table::{SURROUNDINGS, Surrounding};
 
-/// How long a test program may run.
+/// The longest time for which a test program may run.
 const PROGRAM_SECONDS: &str = "2400";
 
 /// The options of the command line.

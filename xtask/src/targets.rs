@@ -15,11 +15,11 @@ struct Target {
     triple: &'static str,
     packages: &'static [&'static str],
     in_test: InTest,
-    /// What the compiler calls for this target, also when nothing is linked.
+    /// The programs that the compiler calls for this target, also when nothing is linked.
     needs: &'static [install::Program],
 }
 
-/// What `cargo xtask test` checks of a target without `--full`.
+/// The packages of a target that `cargo xtask test` checks without `--full`.
 #[derive(Clone, Copy, PartialEq)]
 enum InTest {
     /// All packages.
@@ -179,7 +179,7 @@ fn check(chosen: &[Job]) -> Result<Vec<install::Missing>> {
     Ok(missing)
 }
 
-/// Which toolchain checks a target.
+/// The toolchain that checks a target.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     /// The one in use, which has the target's library.
@@ -227,7 +227,7 @@ fn command(way: Way, triples: &[&str], packages: &[&str]) -> Command {
     cmd
 }
 
-/// Whether the toolchain in use has this target's standard library.
+/// Returns whether the toolchain in use has this target's standard library.
 fn has_library(triple: &str) -> bool {
     let output = run::read(run::command("rustc").args(["--print", "target-libdir", "--target", triple]));
     let dir = output.unwrap_or_default();

@@ -21,10 +21,10 @@ use report::{Finished, Report};
 use std::process::Command;
 use std::time::Instant;
 
-/// What a step left out, one line each.
+/// The checks that a step left out, one line each.
 type LeftOut = Vec<install::Missing>;
 
-/// What a step returns: what it left out, and the closing lines of its test programs.
+/// The result of a step: the checks that it left out, and the closing lines of its test programs.
 #[derive(Default)]
 struct Done {
     left_out: LeftOut,
@@ -43,7 +43,7 @@ impl From<(LeftOut, Vec<String>)> for Done {
     }
 }
 
-/// Where a step runs.
+/// The sequence of steps to which a step belongs.
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
     /// On this system, one step after the other.
@@ -377,8 +377,8 @@ const SERVERS: [install::Program; 2] = [
 /// The tests with these servers, which are a separate step.
 const WITH_SERVERS: &str = "language_servers::real_servers";
 
-/// How many tests run at once for each processor. Most of them wait for their children longer than they
-/// compute: with one, the processors are idle for a third of the time.
+/// The number of tests that run at once for each processor. Most of them wait for their children
+/// longer than they compute: with one, the processors are idle for a third of the time.
 const TESTS_PER_PROCESSOR: usize = 2;
 
 /// The variable of the test programs with the number of tests that run at once.

@@ -114,8 +114,8 @@ fn all() -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// Whether `file` lies in one of the places; a `*` stands for one folder's name, a place that ends
-/// in `/` for all below.
+/// Returns whether `file` lies in one of the places. A `*` stands for the name of one directory,
+/// and a place that ends in `/` for all files below.
 fn within(file: &Path, places: &[&str]) -> bool {
     let parts: Vec<_> = file.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
     places.iter().any(|place| {

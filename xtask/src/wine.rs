@@ -19,7 +19,7 @@ const DIFFERING: [&str; 5] = ["minder-os", "minder", "minder-cells", "minder-ben
 /// The other packages.
 const PORTABLE: [&str; 5] = ["minder-template", "minder-runner", "minder-ui", "minder-lab", "minder-cli"];
 
-/// How much is run.
+/// The selection of tests that run.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 pub(crate) enum Extent {
     /// Tests of code that differs on Windows; see [`modules`].
@@ -30,7 +30,7 @@ pub(crate) enum Extent {
     Long,
 }
 
-/// What is run, in order. All of it has to exist: a test that vanished is a failure.
+/// The commands that run, in order. All of it has to exist: a test that vanished is a failure.
 ///
 /// All use `cargo test`: with `cargo build` the standard library has no crate `test`, and cargo would
 /// build every package once more.
@@ -96,7 +96,7 @@ struct Runs {
     name: &'static str,
     needs: &'static str,
     packages: &'static [&'static str],
-    /// What follows `cargo test` and the packages.
+    /// The arguments of `cargo test` after the packages.
     args: &'static [&'static str],
     /// The smallest extent that includes it.
     from: Extent,

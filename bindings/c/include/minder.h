@@ -74,7 +74,10 @@ extern "C" {
  * Status and errors: what a function returns, and the text of the last error.
  */
 
-/** What a function returns: 0, a positive number for "no result", or a negative number for an error. */
+/**
+ * The result of a function: 0, a positive number for "no result", or a negative number for an
+ * error.
+ */
 enum minder_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -187,19 +190,22 @@ typedef struct {
     int32_t signal;
     /** Zero. */
     uint32_t reserved;
-    /** How long to wait for the tree to exit, in nanoseconds. */
+    /** The longest wait for the tree to exit after the signal, in nanoseconds. */
     int64_t pause;
 } minder_signal_step;
 
-/** How to kill a child: signals that ask it to exit, and a kill after the last pause. */
+/**
+ * The way in which a child is killed: signals that ask it to exit, and a kill after the last
+ * pause.
+ */
 typedef struct {
     /** The size of this structure. */
     uint32_t size;
-    /** How many steps there are, at most MINDER_SIGNALS_MAX. If there are none, `grace` is used. */
+    /** The number of steps, at most MINDER_SIGNALS_MAX. If there are none, `grace` is used. */
     uint32_t step_count;
     /** The signals in order. */
     const minder_signal_step *steps;
-    /** How long to wait after SIGTERM. Zero kills at once. */
+    /** The wait after SIGTERM. Zero kills at once. */
     int64_t grace;
 } minder_termination;
 
@@ -208,7 +214,7 @@ typedef struct {
  * Exit: how a child ended and what it used.
  */
 
-/** How a child exited. */
+/** The way in which a child exited. */
 enum minder_exit_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -229,7 +235,10 @@ typedef int32_t minder_exit_kind;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/** How a child exited, and what it used, including descendants that it waited for. */
+/**
+ * The exit of a child, and the resources that it used, including those of descendants that it
+ * waited for.
+ */
 typedef struct {
     /** The size of this structure. */
     uint32_t size;
@@ -257,11 +266,11 @@ typedef struct {
     int64_t user;
     /** The processor time in the kernel, in nanoseconds. */
     int64_t system;
-    /** How long it was suspended by minder_set_suspend(), in nanoseconds. */
+    /** The time for which minder_set_suspend() suspended it, in nanoseconds. */
     int64_t suspended;
     /** The largest resident set, in bytes. On Unix it is at least that of this process at the start. */
     uint64_t max_rss;
-    /** How many bytes of output were dropped: see MINDER_OVERFLOW_DROP_OLDEST. */
+    /** The number of bytes of output that were dropped: see MINDER_OVERFLOW_DROP_OLDEST. */
     uint64_t dropped;
 } minder_exit;
 
@@ -298,7 +307,7 @@ typedef int32_t minder_stream;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/** What a standard stream is connected to. */
+/** The connection of a standard stream. */
 enum minder_stdio
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -321,7 +330,7 @@ typedef int32_t minder_stdio;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/** Which process group or session a child starts in. */
+/** The process group or session in which a child starts. */
 enum minder_group
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -429,24 +438,24 @@ minder_status minder_command_die_with_parent(minder_command *command, bool yes);
  * Output: one command, run to its end, with what it wrote.
  */
 
-/** What a command wrote, and how it exited. Freed by minder_output_free(). */
+/** The output of a command, and its exit. Freed by minder_output_free(). */
 typedef struct minder_output minder_output;
 
-/** How to run a command to its end. */
+/** The options of a command that runs to its end. */
 typedef struct {
     /** The size of this structure. */
     uint32_t size;
     /** Not 0: the standard error arrives in the standard output, in the order of the writes. */
     int32_t merge_stderr;
-    /** How long the child may run, in nanoseconds. 0: without a limit. */
+    /** The longest time for which the child may run, in nanoseconds. 0: without a limit. */
     int64_t timeout;
-    /** How it is killed after that. */
+    /** The way in which it is killed after that. */
     const minder_termination *kill;
     /** The most bytes of output. 0: the default. More than that is MINDER_LIMIT. */
     size_t max_bytes;
-    /** What the child reads as its standard input; NULL: nothing. */
+    /** The standard input of the child; NULL: nothing. */
     const uint8_t *input;
-    /** How many bytes `input` has. */
+    /** The number of bytes of `input`. */
     size_t input_len;
 } minder_output_options;
 
@@ -565,7 +574,7 @@ minder_status minder_child_resize(const minder_child *child, uint16_t rows, uint
  * A minder_events is for one thread at a time: it holds the events that minder_set_take() moved there.
  */
 
-/** What happened. */
+/** The kind of an event. */
 enum minder_event_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -621,25 +630,26 @@ typedef struct {
     int32_t kind;
     /** One of minder_stream, for MINDER_EVENT_OUTPUT and MINDER_EVENT_EOF. */
     int32_t stream;
-    /** What the child wrote; NULL for other kinds. No NUL follows. */
+    /** The output of the child; NULL for other kinds. No NUL follows. */
     const uint8_t *bytes;
-    /** How many bytes there are. */
+    /** The number of bytes. */
     size_t len;
-    /** How the child exited; NULL for other kinds. */
+    /** The exit of the child; NULL for other kinds. */
     const minder_exit *exit;
     /** Why the child could not be started again; NULL for other kinds. */
     const char *error;
     /** The time until the next start, in nanoseconds. */
     int64_t delay;
-    /** How many times the child was started again. */
+    /** The number of times that the child was started again. */
     uint64_t restarts;
     /** The new process. */
     uint32_t pid;
     /** The signal that stopped the child. */
     int32_t signal;
     /**
-     * What minder_spawn_options or minder_set_set_user() gave to the child; NULL by default. Every kind has
-     * it. MINDER_EVENT_DONE is the last event of the child: the host may free its object then.
+     * The pointer that minder_spawn_options or minder_set_set_user() gave to the child; NULL by
+     * default. Every kind has it. MINDER_EVENT_DONE is the last event of the child: the host may
+     * free its object then.
      */
     void *user;
 } minder_event;
@@ -674,7 +684,7 @@ typedef struct minder_guarded minder_guarded;
 /** The program that ends children. Freed by minder_guardian_free(). */
 typedef struct minder_guardian minder_guardian;
 
-/** How to start the program. Zero is the default of each. */
+/** The options with which the program is started. Zero is the default of each. */
 typedef struct {
     /** The size of this structure. */
     uint32_t size;
@@ -686,7 +696,7 @@ typedef struct {
     int32_t inherit_stderr;
     /** The time between SIGTERM and SIGKILL. Default: the children are killed at once. */
     int64_t grace;
-    /** How long to wait until the program is ready. Default: 10 s. */
+    /** The longest wait until the program is ready. Default: 10 s. */
     int64_t start_timeout;
     /**
      * The path of the program; NULL: $MINDER_GUARDIAN, or `minder-guardian` in the directory of
@@ -750,7 +760,7 @@ void minder_guarded_free(minder_guarded *guarded);
  *     }
  */
 
-/** What to do with output for which there is no room in memory. */
+/** The treatment of output for which there is no room in memory. */
 enum minder_overflow
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -771,7 +781,7 @@ typedef int32_t minder_overflow;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/** When output is handed over. */
+/** The time at which output is handed over. */
 enum minder_output_mode
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -790,7 +800,7 @@ typedef int32_t minder_output_mode;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/** When a child is started again after it exited. */
+/** The condition under which a child is started again after it exited. */
 enum minder_restart
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -830,18 +840,24 @@ typedef struct {
     size_t read_buffer_bytes;
     /** The most bytes that wait to be written to one child. Default: 256 KiB. */
     size_t max_input_bytes;
-    /** How long the thread waits for more after a small piece of output. Default: it does not. */
+    /**
+     * The time for which the thread waits for more after a small piece of output. Default: it does
+     * not.
+     */
     int64_t coalesce_delay;
     /** The delay before the first read of an output. Default: none. */
     int64_t read_delay;
     /**
-     * How long an output may be silent after the exit before it is closed. Default: 100 ms.
-     * MINDER_FOREVER: it is never closed.
+     * The time for which an output may be silent after the exit before it is closed. Default: 100
+     * ms. MINDER_FOREVER: it is never closed.
      */
     int64_t leak_timeout;
-    /** How often to poll for children that were stopped by a signal. Default: never. */
+    /**
+     * The interval at which the thread polls for children that were stopped by a signal. Default:
+     * never.
+     */
     int64_t stop_poll_interval;
-    /** How long a call waits for the thread. Default: 30 s. */
+    /** The longest time for which a call waits for the thread. Default: 30 s. */
     int64_t call_timeout;
     /** The directory for spilled output; NULL: that for temporary files. */
     const char *spill_dir;
@@ -851,7 +867,7 @@ typedef struct {
     const minder_guardian *guardian;
 } minder_set_options;
 
-/** How a set treats one child. Zero is the default of each. */
+/** The options of one child of a set. Zero is the default of each. */
 typedef struct {
     /** The size of this structure. */
     uint32_t size;
@@ -861,23 +877,24 @@ typedef struct {
     int32_t output_mode;
     /** One of minder_restart. */
     int32_t restart;
-    /** How long the child may run, restarts included. Default: without a limit. */
+    /** The longest time for which the child may run, restarts included. Default: without a limit. */
     int64_t timeout;
-    /** How it is killed after that. */
+    /** The way in which it is killed after that. */
     const minder_termination *timeout_kill;
     /** The delay before the first restart. It doubles. Default: 100 ms. */
     int64_t restart_delay;
     /** The longest delay before a restart. Default: 60 s. */
     int64_t restart_max_delay;
-    /** How long a child has to run so that the delay begins anew. Default: 10 s. */
+    /** The time for which a child has to run so that the delay begins anew. Default: 10 s. */
     int64_t restart_stable_after;
-    /** How many restarts in a row there may be. Default: any number. */
+    /** The most restarts in a row. Default: any number. */
     uint32_t restart_max_count;
     /** Zero. */
     uint32_t reserved;
     /**
-     * Where minder_set_spawn() stores the pid, as minder_set_pid() returns it; NULL: nowhere. The pid is 0
-     * if the start fails, or if another thread has taken the end of the child meanwhile.
+     * The place where minder_set_spawn() stores the pid, as minder_set_pid() returns it; NULL:
+     * nowhere. The pid is 0 if the start fails, or if another thread has taken the end of the
+     * child meanwhile.
      */
     uint32_t *pid;
     /**
@@ -1175,7 +1192,7 @@ typedef int32_t minder_order;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/** How to run. Zero is the default of each. */
+/** The options of a run. Zero is the default of each. */
 typedef struct {
     /** The size of this structure. */
     uint32_t size;
@@ -1185,7 +1202,10 @@ typedef struct {
     int32_t order;
     /** Not 0: both functions run on the caller's thread, one object after the other. */
     int32_t serial;
-    /** How many times an object is processed until its processor returns 0. Default: once. */
+    /**
+     * The number of times that an object is processed at most, until its processor returns 0.
+     * Default: once.
+     */
     uint32_t max_attempts;
     /** Zero. */
     uint32_t reserved;
@@ -1208,17 +1228,17 @@ typedef int32_t (*minder_processor)(void *user, void *object);
  */
 typedef int32_t (*minder_finisher)(void *user, void *object, int32_t result);
 
-/** What came of a run. */
+/** The result of a run. */
 typedef struct {
     /** The size of this structure. */
     uint32_t size;
-    /** How many threads were started. */
+    /** The number of threads that were started. */
     uint32_t threads;
-    /** How many processors returned 0 in the end. */
+    /** The number of objects whose processor returned 0 in the end. */
     uint64_t succeeded;
-    /** How many processors returned another number in the end. */
+    /** The number of objects whose processor returned another number in the end. */
     uint64_t failed;
-    /** How many objects were not processed, because the finisher stopped the run. */
+    /** The number of objects that were not processed, because the finisher stopped the run. */
     uint64_t not_run;
 } minder_execute_summary;
 
@@ -1260,7 +1280,7 @@ minder_status minder_execute(const minder_execute_options *options,
  * the loop there.
  */
 
-/** What separates messages. */
+/** The separator of messages. */
 enum minder_frame_format
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -1288,7 +1308,7 @@ typedef int32_t minder_frame_format;
 /** Makes messages of one stream. Freed by minder_framer_free(). */
 typedef struct minder_framer minder_framer;
 
-/** How a framer reads. Zero is the default of each. */
+/** The options of a framer. Zero is the default of each. */
 typedef struct {
     /** The size of this structure. */
     uint32_t size;
@@ -1300,7 +1320,7 @@ typedef struct {
     int32_t allow_unterminated_line;
     /** The most bytes of a message. Default: 16 MiB. */
     size_t max_frame_bytes;
-    /** What errors call the stream; NULL: they do not name it. */
+    /** The name of the stream in errors; NULL: they do not name it. */
     const char *label;
 } minder_framer_options;
 
@@ -1315,9 +1335,9 @@ typedef struct {
      * long as the bytes that were passed.
      */
     const uint8_t *bytes;
-    /** How many bytes there are. */
+    /** The number of bytes. */
     size_t len;
-    /** Where in the stream the frame begins. */
+    /** The position in the stream at which the frame begins. */
     uint64_t offset;
 } minder_frame;
 

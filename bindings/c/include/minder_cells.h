@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-/** What a value is. */
+/** The type of a value. */
 enum minder_cell_type
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t

@@ -15,13 +15,13 @@ use crate::status::Failure;
 
 /// An opaque type of the header.
 pub(crate) trait Opaque: Sized {
-    /// What a handle of this type points to. Every handle may be used by several threads.
+    /// The data behind a handle of this type. Every handle may be used by several threads.
     type Inner: Send + Sync;
     /// Tells the types apart. Eight letters, so that a debugger shows them.
     const TAG: [u8; 8];
 }
 
-/// What every handle points to.
+/// The allocation behind every handle: a tag and the data.
 #[repr(C)]
 struct Tagged<T> {
     /// [`Opaque::TAG`], or zero after the handle was freed.

@@ -30,7 +30,7 @@ pub type minder_cell = u64;
 /// No value. No minder_cell of a value has this number.
 pub const MINDER_NO_CELL: minder_cell = u64::MAX;
 
-/// What a value is.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum minder_cell_type {

@@ -31,7 +31,7 @@ pub enum minder_stream {
     MINDER_STDERR = 2,
 }
 
-/// What a standard stream is connected to.
+/// The connection of a standard stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum minder_stdio {
@@ -45,7 +45,7 @@ pub enum minder_stdio {
     MINDER_SAME_AS_STDOUT = 3,
 }
 
-/// Which process group or session a child starts in.
+/// The process group or session in which a child starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum minder_group {

@@ -23,7 +23,7 @@ use crate::status::value;
 /// before 2^31 other children were started.
 pub type minder_child_id = u64;
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum minder_event_kind {
@@ -59,24 +59,25 @@ pub struct minder_event {
     pub kind: i32,
     /// One of minder_stream, for MINDER_EVENT_OUTPUT and MINDER_EVENT_EOF.
     pub stream: i32,
-    /// What the child wrote; NULL for other kinds. No NUL follows.
+    /// The output of the child; NULL for other kinds. No NUL follows.
     pub bytes: *const u8,
-    /// How many bytes there are.
+    /// The number of bytes.
     pub len: usize,
-    /// How the child exited; NULL for other kinds.
+    /// The exit of the child; NULL for other kinds.
     pub exit: *const minder_exit,
     /// Why the child could not be started again; NULL for other kinds.
     pub error: *const c_char,
     /// The time until the next start, in nanoseconds.
     pub delay: i64,
-    /// How many times the child was started again.
+    /// The number of times that the child was started again.
     pub restarts: u64,
     /// The new process.
     pub pid: u32,
     /// The signal that stopped the child.
     pub signal: i32,
-    /// What minder_spawn_options or minder_set_set_user() gave to the child; NULL by default. Every kind has
-    /// it. MINDER_EVENT_DONE is the last event of the child: the host may free its object then.
+    /// The pointer that minder_spawn_options or minder_set_set_user() gave to the child; NULL by
+    /// default. Every kind has it. MINDER_EVENT_DONE is the last event of the child: the host may
+    /// free its object then.
     pub user: *mut c_void,
 }
 

@@ -29,7 +29,7 @@ pub enum minder_order {
     MINDER_ORDER_RANDOM = 3,
 }
 
-/// How to run. Zero is the default of each.
+/// The options of a run. Zero is the default of each.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct minder_execute_options {
@@ -41,7 +41,8 @@ pub struct minder_execute_options {
     pub order: i32,
     /// Not 0: both functions run on the caller's thread, one object after the other.
     pub serial: i32,
-    /// How many times an object is processed until its processor returns 0. Default: once.
+    /// The number of times that an object is processed at most, until its processor returns 0.
+    /// Default: once.
     pub max_attempts: u32,
     /// Zero.
     pub reserved: u32,
@@ -58,19 +59,19 @@ unsafe impl Growing for minder_execute_options {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct minder_execute_summary {
     /// The size of this structure.
     pub size: u32,
-    /// How many threads were started.
+    /// The number of threads that were started.
     pub threads: u32,
-    /// How many processors returned 0 in the end.
+    /// The number of objects whose processor returned 0 in the end.
     pub succeeded: u64,
-    /// How many processors returned another number in the end.
+    /// The number of objects whose processor returned another number in the end.
     pub failed: u64,
-    /// How many objects were not processed, because the finisher stopped the run.
+    /// The number of objects that were not processed, because the finisher stopped the run.
     pub not_run: u64,
 }
 

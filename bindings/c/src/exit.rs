@@ -5,7 +5,7 @@ use minder::{ExitInfo, ExitStatus, Outcome, ResourceUsage};
 
 use crate::arg::{Growing, nanoseconds};
 
-/// How a child exited.
+/// The way in which a child exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum minder_exit_kind {
@@ -17,7 +17,8 @@ pub enum minder_exit_kind {
     MINDER_EXIT_UNKNOWN = 3,
 }
 
-/// How a child exited, and what it used, including descendants that it waited for.
+/// The exit of a child, and the resources that it used, including those of descendants that it
+/// waited for.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct minder_exit {
@@ -47,11 +48,11 @@ pub struct minder_exit {
     pub user: i64,
     /// The processor time in the kernel, in nanoseconds.
     pub system: i64,
-    /// How long it was suspended by minder_set_suspend(), in nanoseconds.
+    /// The time for which minder_set_suspend() suspended it, in nanoseconds.
     pub suspended: i64,
     /// The largest resident set, in bytes. On Unix it is at least that of this process at the start.
     pub max_rss: u64,
-    /// How many bytes of output were dropped: see MINDER_OVERFLOW_DROP_OLDEST.
+    /// The number of bytes of output that were dropped: see MINDER_OVERFLOW_DROP_OLDEST.
     pub dropped: u64,
 }
 

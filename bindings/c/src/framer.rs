@@ -26,7 +26,7 @@ use crate::arg::{
 };
 use crate::status::{Failure, call, minder_status};
 
-/// What separates messages.
+/// The separator of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum minder_frame_format {
@@ -42,7 +42,7 @@ pub enum minder_frame_format {
     MINDER_FRAME_LENGTH_LE32 = 4,
 }
 
-/// How a framer reads. Zero is the default of each.
+/// The options of a framer. Zero is the default of each.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct minder_framer_options {
@@ -56,7 +56,7 @@ pub struct minder_framer_options {
     pub allow_unterminated_line: i32,
     /// The most bytes of a message. Default: 16 MiB.
     pub max_frame_bytes: usize,
-    /// What errors call the stream; NULL: they do not name it.
+    /// The name of the stream in errors; NULL: they do not name it.
     pub label: *const c_char,
 }
 
@@ -74,9 +74,9 @@ pub struct minder_frame {
     /// The message without header and terminator. Valid until the next call with the framer, and only as
     /// long as the bytes that were passed.
     pub bytes: *const u8,
-    /// How many bytes there are.
+    /// The number of bytes.
     pub len: usize,
-    /// Where in the stream the frame begins.
+    /// The position in the stream at which the frame begins.
     pub offset: u64,
 }
 
@@ -87,11 +87,11 @@ unsafe impl Growing for minder_frame {}
 #[derive(Debug)]
 pub struct minder_framer(());
 
-/// What a framer consists of.
+/// The state of a framer.
 #[derive(Debug)]
 pub(crate) struct Reader {
     decoder: FrameDecoder,
-    /// Whether each call returns an error until `minder_framer_resync`.
+    /// `true` if each call returns an error until `minder_framer_resync`.
     has_failed: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::child::{Pipes, minder_child};
 use crate::command::{minder_command, with_command};
 use crate::status::{call, minder_status, value};
 
-/// How to start the program. Zero is the default of each.
+/// The options with which the program is started. Zero is the default of each.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct minder_guardian_options {
@@ -28,7 +28,7 @@ pub struct minder_guardian_options {
     pub inherit_stderr: i32,
     /// The time between SIGTERM and SIGKILL. Default: the children are killed at once.
     pub grace: i64,
-    /// How long to wait until the program is ready. Default: 10 s.
+    /// The longest wait until the program is ready. Default: 10 s.
     pub start_timeout: i64,
     /// The path of the program; NULL: $MINDER_GUARDIAN, or `minder-guardian` in the directory of
     /// this program or in PATH.

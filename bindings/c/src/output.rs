@@ -9,7 +9,7 @@ use crate::exit::minder_exit;
 use crate::status::{Failure, call, minder_status, value};
 use crate::termination::{minder_termination, termination};
 
-/// How to run a command to its end.
+/// The options of a command that runs to its end.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct minder_output_options {
@@ -17,22 +17,22 @@ pub struct minder_output_options {
     pub size: u32,
     /// Not 0: the standard error arrives in the standard output, in the order of the writes.
     pub merge_stderr: i32,
-    /// How long the child may run, in nanoseconds. 0: without a limit.
+    /// The longest time for which the child may run, in nanoseconds. 0: without a limit.
     pub timeout: i64,
-    /// How it is killed after that.
+    /// The way in which it is killed after that.
     pub kill: *const minder_termination,
     /// The most bytes of output. 0: the default. More than that is MINDER_LIMIT.
     pub max_bytes: usize,
-    /// What the child reads as its standard input; NULL: nothing.
+    /// The standard input of the child; NULL: nothing.
     pub input: *const u8,
-    /// How many bytes `input` has.
+    /// The number of bytes of `input`.
     pub input_len: usize,
 }
 
 // SAFETY: it begins with its size, and zero is a value of every member.
 unsafe impl Growing for minder_output_options {}
 
-/// What a command wrote, and how it exited. Freed by minder_output_free().
+/// The output of a command, and its exit. Freed by minder_output_free().
 #[derive(Debug)]
 pub struct minder_output(());
 

@@ -28,7 +28,7 @@ use crate::native::{self, minder_fd};
 use crate::status::{Failure, call, minder_status, value};
 use crate::termination::{minder_termination, termination};
 
-/// What to do with output for which there is no room in memory.
+/// The treatment of output for which there is no room in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum minder_overflow {
@@ -40,7 +40,7 @@ pub enum minder_overflow {
     MINDER_OVERFLOW_DROP_OLDEST = 2,
 }
 
-/// When output is handed over.
+/// The time at which output is handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum minder_output_mode {
@@ -50,7 +50,7 @@ pub enum minder_output_mode {
     MINDER_OUTPUT_AT_EXIT = 1,
 }
 
-/// When a child is started again after it exited.
+/// The condition under which a child is started again after it exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum minder_restart {
@@ -80,16 +80,18 @@ pub struct minder_set_options {
     pub read_buffer_bytes: usize,
     /// The most bytes that wait to be written to one child. Default: 256 KiB.
     pub max_input_bytes: usize,
-    /// How long the thread waits for more after a small piece of output. Default: it does not.
+    /// The time for which the thread waits for more after a small piece of output. Default: it does
+    /// not.
     pub coalesce_delay: i64,
     /// The delay before the first read of an output. Default: none.
     pub read_delay: i64,
-    /// How long an output may be silent after the exit before it is closed. Default: 100 ms.
-    /// MINDER_FOREVER: it is never closed.
+    /// The time for which an output may be silent after the exit before it is closed. Default: 100
+    /// ms. MINDER_FOREVER: it is never closed.
     pub leak_timeout: i64,
-    /// How often to poll for children that were stopped by a signal. Default: never.
+    /// The interval at which the thread polls for children that were stopped by a signal. Default:
+    /// never.
     pub stop_poll_interval: i64,
-    /// How long a call waits for the thread. Default: 30 s.
+    /// The longest time for which a call waits for the thread. Default: 30 s.
     pub call_timeout: i64,
     /// The directory for spilled output; NULL: that for temporary files.
     pub spill_dir: *const c_char,
@@ -102,7 +104,7 @@ pub struct minder_set_options {
 // SAFETY: it begins with its size, and zero is a value of every member.
 unsafe impl Growing for minder_set_options {}
 
-/// How a set treats one child. Zero is the default of each.
+/// The options of one child of a set. Zero is the default of each.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct minder_spawn_options {
@@ -114,22 +116,23 @@ pub struct minder_spawn_options {
     pub output_mode: i32,
     /// One of minder_restart.
     pub restart: i32,
-    /// How long the child may run, restarts included. Default: without a limit.
+    /// The longest time for which the child may run, restarts included. Default: without a limit.
     pub timeout: i64,
-    /// How it is killed after that.
+    /// The way in which it is killed after that.
     pub timeout_kill: *const minder_termination,
     /// The delay before the first restart. It doubles. Default: 100 ms.
     pub restart_delay: i64,
     /// The longest delay before a restart. Default: 60 s.
     pub restart_max_delay: i64,
-    /// How long a child has to run so that the delay begins anew. Default: 10 s.
+    /// The time for which a child has to run so that the delay begins anew. Default: 10 s.
     pub restart_stable_after: i64,
-    /// How many restarts in a row there may be. Default: any number.
+    /// The most restarts in a row. Default: any number.
     pub restart_max_count: u32,
     /// Zero.
     pub reserved: u32,
-    /// Where minder_set_spawn() stores the pid, as minder_set_pid() returns it; NULL: nowhere. The pid is 0
-    /// if the start fails, or if another thread has taken the end of the child meanwhile.
+    /// The place where minder_set_spawn() stores the pid, as minder_set_pid() returns it; NULL:
+    /// nowhere. The pid is 0 if the start fails, or if another thread has taken the end of the
+    /// child meanwhile.
     pub pid: *mut u32,
     /// A pointer of the host, such as to its object for this child: every event of the child has it, also
     /// after a restart. The library does not touch what it points to. Default: NULL.

@@ -8,7 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use minder::{Error, ErrorKind};
 
-/// What a function returns: 0, a positive number for "no result", or a negative number for an error.
+/// The result of a function: 0, a positive number for "no result", or a negative number for an
+/// error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum minder_status {

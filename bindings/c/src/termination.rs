@@ -24,21 +24,22 @@ pub struct minder_signal_step {
     pub signal: i32,
     /// Zero.
     pub reserved: u32,
-    /// How long to wait for the tree to exit, in nanoseconds.
+    /// The longest wait for the tree to exit after the signal, in nanoseconds.
     pub pause: i64,
 }
 
-/// How to kill a child: signals that ask it to exit, and a kill after the last pause.
+/// The way in which a child is killed: signals that ask it to exit, and a kill after the last
+/// pause.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct minder_termination {
     /// The size of this structure.
     pub size: u32,
-    /// How many steps there are, at most MINDER_SIGNALS_MAX. If there are none, `grace` is used.
+    /// The number of steps, at most MINDER_SIGNALS_MAX. If there are none, `grace` is used.
     pub step_count: u32,
     /// The signals in order.
     pub steps: *const minder_signal_step,
-    /// How long to wait after SIGTERM. Zero kills at once.
+    /// The wait after SIGTERM. Zero kills at once.
     pub grace: i64,
 }
 

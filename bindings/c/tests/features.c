@@ -296,9 +296,9 @@ static void set_writes_times_out_and_restarts(void) {
     OK(minder_command_stdio(command, MINDER_STDOUT, MINDER_PIPE));
     minder_child_id child = 0;
     uint32_t pid = 0, same_pid = 0;
-    minder_spawn_options options = MINDER_INIT(minder_spawn_options);
-    options.pid = &pid;
-    OK(minder_set_spawn(set, command, &options, &child));
+    minder_spawn_options spawn_options = MINDER_INIT(minder_spawn_options);
+    spawn_options.pid = &pid;
+    OK(minder_set_spawn(set, command, &spawn_options, &child));
     OK(minder_set_pid(set, child, &same_pid));
     CHECK(pid > 0 && pid == same_pid && kill((pid_t)pid, 0) == 0);
     uint8_t *bytes = calloc(1, 1000000);

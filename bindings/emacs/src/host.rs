@@ -32,7 +32,7 @@ pub(crate) struct Host {
     outbox: Mutex<Outbox>,
 }
 
-/// What a child is started with.
+/// The options with which a child is started.
 #[derive(Debug)]
 pub(crate) struct Start {
     /// The program and its arguments.

@@ -27,7 +27,7 @@ use self::ffi::RawRuntime;
 #[unsafe(no_mangle)]
 pub static plugin_is_GPL_compatible: c_int = 0;
 
-/// Whether this copy of the module has defined its functions.
+/// `true` once this copy of the module has defined its functions.
 static IS_LOADED: AtomicBool = AtomicBool::new(false);
 
 /// The status of `emacs_module_init` for an Emacs that is older than 28.

@@ -1,4 +1,4 @@
-//! What Lisp takes: joined output, messages and ends of children.
+//! The items that Lisp takes: joined output, messages and ends of children.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -115,7 +115,7 @@ fn signal_ends_a_run_that_holds_results_back() {
     assert!(again.err.contains("(2 of 2 left)"), "{}", again.err);
 }
 
-/// What the jobs that `--halt now` ends have written is neither that of a success nor that of a failure.
+/// The output of jobs that `--halt now` ends is neither that of a success nor that of a failure.
 #[test]
 fn cancelled_jobs_have_their_own_output_time() {
     let line = "case {} in 2) until [ $(wc -l <../log) = 2 ]; do sleep 0.05; done; echo bad; exit 3;; \

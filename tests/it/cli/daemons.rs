@@ -1,5 +1,5 @@
-//! What jobs leave behind: it lives on after a run that ended by itself, is named, and dies with
-//! one that was killed.
+//! Processes that jobs leave behind live on after a run that ended by itself, and are named. They
+//! die with a run that was killed.
 #![cfg(any(target_os = "linux", windows))]
 
 use std::time::{Duration, Instant};

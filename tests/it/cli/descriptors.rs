@@ -1,4 +1,5 @@
-//! What the user's shell leaves open for its children: jobs get it under the same numbers.
+//! Descriptors that the user's shell leaves open for its children: jobs get them under the same
+//! numbers.
 #![cfg(target_os = "linux")]
 
 use minder::{Command, Stdio};

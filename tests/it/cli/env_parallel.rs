@@ -6,7 +6,7 @@ use super::{MINDER, Run, RunOutput, from, parallel_compat::at_home, temp_dir};
 
 const SHELLS: [&str; 2] = ["bash", "zsh"];
 
-/// What both shells know: the same code prints the same.
+/// Definitions that both shells understand: the same code prints the same.
 const PREAMBLE: &str = r#"
 f() { printf '%s|' "$1" "$value" "${array[@]}"; echo; }
 value='a  '\''b'

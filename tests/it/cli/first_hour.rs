@@ -1,4 +1,4 @@
-//! What a new user types first, and what the second attempt is.
+//! The first command lines that a new user types, and the second attempts.
 //!
 //! The tables are the files next to this one. A task has what is given, what is wanted, and
 //! attempts as users of GNU parallel, xargs, nextest and make type them:
@@ -46,7 +46,7 @@ use table::{Attempt, Task};
 
 use super::MINDER;
 
-/// How many attempts run at once: they wait for processes more than they work.
+/// The number of attempts that run at once: they wait for processes more than they work.
 const AT_ONCE: usize = 4;
 
 /// The names of the tables.

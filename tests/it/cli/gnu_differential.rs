@@ -55,7 +55,7 @@ const TABLES: &[(&str, &[Case])] = &[
     ("option_aliases", option_aliases::CASES),
 ];
 
-/// How many cases of a table run at once. Most of their time is GNU parallel's start.
+/// The number of cases of a table that run at once. Most of their time is GNU parallel's start.
 const AT_ONCE: usize = 4;
 
 /// Returns whether GNU parallel is installed. If not, prints why nothing is compared.
@@ -117,11 +117,11 @@ fn check(cases: &[Case]) {
     }
 }
 
-/// How often a case that sleeps is tried. On a busy machine a sleep may end after another that is
-/// longer; a difference that is real comes each time.
+/// The number of times that a case with a sleep is tried. On a busy machine a sleep may end after
+/// another that is longer; a difference that is real comes each time.
 const TRIES_ASLEEP: usize = 5;
 
-/// What is wrong with this case each time that it is tried, if anything is.
+/// Returns the difference of this case if it is there each time that the case is tried.
 fn judge_times(case: &Case, left: Implementation, right: Implementation) -> Option<String> {
     let tries =
         if ["sleep", "timeout"].iter().any(|word| case.line.contains(word)) { TRIES_ASLEEP } else { 1 };
@@ -130,7 +130,7 @@ fn judge_times(case: &Case, left: Implementation, right: Implementation) -> Opti
     faults.all(|fault| fault.is_some()).then_some(first)
 }
 
-/// What is wrong with this case, if anything is.
+/// Returns the difference between the two implementations in this case, if there is one.
 fn judge(case: &Case, left: Implementation, right: Implementation) -> Option<String> {
     if case.needs.is_some_and(|module| !harness::has_module(module)) {
         crate::support::skip(format_args!(

@@ -1,4 +1,4 @@
-//! What the guide and the topics of `minder help` show is what happens.
+//! The examples of the guide and of the topics of `minder help` print what they show.
 //!
 //! Every command in them is run by bash, in its own directory for each section, and what comes is
 //! compared with what stands there, except for what differs from run to run: see `PATTERNS`. After
@@ -16,7 +16,7 @@ use super::{MINDER, Run, path, run_to_end, temp_dir};
 /// Stands between the outputs of two commands.
 const MARK: &str = "\n\u{1e}\n";
 
-/// What is never the same twice, and what stands for it.
+/// Patterns of texts that are never the same twice, each with its substitute.
 const PATTERNS: [(&str, &str); 6] = [
     (r"\b[0-9a-f]{8}\b", "RUN"),
     (r"resume [0-9a-f]{4,8}\b", "resume RUN"),
@@ -46,7 +46,7 @@ fn help_topics_show_actual_output() {
     }
 }
 
-/// What the examples of the help need: files, and programs with the names of tools.
+/// Creates what the examples of the help need: files, and programs with the names of tools.
 const SCENE: &str = "\
 for name in a b; do for end in log txt c; do printf 'x\\n' > $name.$end; done; done; \
 printf 'http://a\\nhttp://b\\n' > urls.txt; \
@@ -86,7 +86,7 @@ fn root() -> &'static Path {
 
 /// A command in a text, with the output shown there.
 struct Step<'a> {
-    /// What stands before each line.
+    /// The text before each line.
     indent: &'static str,
     command: String,
     shown: Vec<&'a str>,

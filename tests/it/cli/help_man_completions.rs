@@ -7,7 +7,7 @@ use minder::{Command, ExitStatus, Stdio};
 
 use super::{Run, file, minder, path, pipe, run_to_end, temp_dir};
 
-/// Where a program of this name is, or a word about its absence.
+/// Returns the path of a program of this name. If there is none, the skipped test is reported.
 fn find(name: &str) -> Option<PathBuf> {
     if cfg!(windows) {
         // Those that read what is made are programs of Unix.
@@ -21,7 +21,7 @@ fn find(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// What a program does with a text in a file.
+/// Runs a program on a file with this text.
 fn reads(program: &str, words: &[&str], text: &str) -> Option<super::RunOutput> {
     let program = find(program)?;
     let dir = temp_dir();

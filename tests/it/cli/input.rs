@@ -1,4 +1,4 @@
-//! Where arguments come from: lines of standard input, unchanged, with any content.
+//! The sources of arguments: lines of standard input, unchanged, with any content.
 
 use minder::Stdio;
 
@@ -276,7 +276,7 @@ fn fifo_never_replaces_an_existing_file() {
     assert_eq!(file(&precious), "kept");
 }
 
-/// What the jobs of this run got, a line each, and how many there were.
+/// Returns the output of the jobs of this run, a line for each argument, and the number of jobs.
 fn gathered(flags: &str, arguments: &[String]) -> (Vec<String>, usize) {
     let input =
         arguments.iter().flat_map(|argument| [argument.as_bytes(), b"\0"].concat()).collect::<Vec<_>>();

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::{MINDER, Run, RunOutput, STATE, file, path, temp_dir};
 use crate::support::CHILD;
 
-/// What make prints at its exit when tokens are missing.
+/// The text that make prints at its exit when tokens are missing.
 const LOST: &str = "INTERNAL";
 
 /// Runs `make` with these flags on a rule of this one line; `MINDER` and `CHILD` stand for the

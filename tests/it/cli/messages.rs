@@ -68,7 +68,7 @@ const TABLES: &[(&str, &str)] = &[
 /// The operating system of these tests, as `only` names it.
 const HERE: &str = std::env::consts::OS;
 
-/// How many cases run at once: they wait for processes more than they work.
+/// The number of cases that run at once: they wait for processes more than they work.
 const AT_ONCE: usize = 4;
 
 /// OS errors as the tables have them, and their numbers on Windows ("System Error
@@ -220,7 +220,7 @@ fn unescape(text: &str) -> Vec<u8> {
     out
 }
 
-/// Where a case runs.
+/// The environment in which a case runs.
 struct Scene {
     /// Removed when this is dropped.
     _temp_dir: tempfile::TempDir,

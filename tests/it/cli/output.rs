@@ -1,4 +1,4 @@
-//! What jobs write: whole, job by job, byte for byte, and what happens when no reader takes it.
+//! The output of jobs: whole, job by job, byte for byte, and also when no reader takes it.
 
 use std::fs;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! What the record of a run keeps and what not, and joblogs: ours and GNU parallel's.
+//! The content of the record of a run, and joblogs: ours and GNU parallel's.
 
 mod joblog;
 mod measured;

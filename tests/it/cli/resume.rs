@@ -267,7 +267,7 @@ fn home(trial: &Path) -> PathBuf {
     if cfg!(windows) { here } else { fs::canonicalize(here).expect("canonicalize path") }
 }
 
-/// Where a run writes to.
+/// The destination of a run's output.
 enum Sink {
     Pipe(JoinHandle<Vec<u8>>),
     File(PathBuf),

@@ -224,7 +224,7 @@ fn many_jobs_killed_alone_have_failed() {
     assert_eq!(file(&joblog).lines().count(), 701, "{}", ended.err);
 }
 
-/// What is decided at the end of such a job does not wait for its row.
+/// The decision at the end of such a job does not wait for its row.
 #[test]
 fn halt_does_not_wait_for_a_held_event() {
     let dir = temp_dir();

@@ -1,4 +1,4 @@
-//! How a run ends before its time: by a key, by a signal, by `kill -9`.
+//! Runs that end before their time: by a key, by a signal, by `kill -9`.
 
 use std::path::Path;
 use std::time::Duration;

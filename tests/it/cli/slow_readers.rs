@@ -152,7 +152,7 @@ fn messages_wait_for_a_reader_of_stderr_and_jobs_do_not() {
     assert!(rest.contains("3 timed out"), "{rest}");
 }
 
-/// What ends a line on a terminal is known of output that waited in a file, too.
+/// The end of a line on a terminal is recognized in output that waited in a file, too.
 #[test]
 fn no_line_is_ended_twice_on_a_terminal() {
     let place = Place::new();
@@ -235,7 +235,7 @@ fn interrupted_run_writes_what_is_finished() {
     live.wait().killed_by(Signal::INT);
 }
 
-/// What the reader did not get is shown by a resumed run, even if the job had its result.
+/// A resumed run shows the output that the reader did not get, even if the job had its result.
 #[test]
 fn killed_run_loses_no_output_that_waits() {
     for flags in ["-j2", "-j2 -k", "-j1 --lb"] {

@@ -272,7 +272,7 @@ fn failures_are_red_if_colors_are_enabled() {
     assert!(ended.text().contains("\x1b[31m1 failed\x1b[0m"), "{:?}", ended.text());
 }
 
-/// What is left to see: carriage returns, erased lines and the cursor's way up are carried out.
+/// Returns the visible text, after carriage returns, erased lines and upward moves of the cursor.
 fn screen(bytes: &str) -> String {
     let mut lines: Vec<Vec<char>> = vec![Vec::new()];
     let mut row = 0;

@@ -20,7 +20,8 @@ use regex::Regex;
 use super::{MINDER, PATIENCE, file, path, temp_dir};
 use crate::support::{self, TEST_CHILD, nap};
 
-/// What is never the same twice, and what stands for it. Columns behind it need not line up.
+/// Patterns of texts that are never the same twice, each with its substitute. Columns behind it
+/// need not line up.
 const PATTERNS: [(&str, &str); 9] = [
     (r"[⠀-⣿]", "⠿"),
     // The same in a locale without UTF-8.
@@ -36,7 +37,7 @@ const PATTERNS: [(&str, &str); 9] = [
     ("\x1b", "␛"),
 ];
 
-/// What follows the summary on a narrow terminal, unless the run was no faster.
+/// The line that follows the summary on a narrow terminal, unless the run was no faster.
 const GAIN: &str = r"^minder:   [0-9.]+× as fast as one at a time$";
 
 /// bash in tmux. It ends when this is dropped.

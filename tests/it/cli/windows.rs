@@ -1,5 +1,5 @@
-//! What only Windows has: names that are not text, two kinds of slashes, long paths, exit codes of
-//! 32 bits, `\r\n`, and runs that are ended by TerminateProcess.
+//! Features of Windows alone: names that are not text, two kinds of slashes, long paths, exit codes
+//! of 32 bits, `\r\n`, and runs that are ended by TerminateProcess.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -176,7 +176,7 @@ mod findutils {
 
     /// The lines of the shell whose result has to be that of findutils' xargs.
     const CASES: &str = include_str!("xargs_compat/cases.txt");
-    /// How many cases run at once.
+    /// The number of cases that run at once.
     const AT_ONCE: usize = 4;
     /// The version whose messages minder has.
     const VERSION: &str = "xargs (GNU findutils) 4.9.0";

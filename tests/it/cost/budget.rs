@@ -6,10 +6,10 @@ use toml::de::{DeTable, DeValue};
 
 const BUDGET: &str = include_str!("budget.toml");
 
-/// How far above its value a count may be, as a fraction, without its own `tolerance`.
+/// The fraction by which a count may exceed its value without its own `tolerance`.
 const TOLERANCE: f64 = 0.02;
 
-/// How far below its value a count is reported.
+/// The fraction below its value from which a count is reported.
 const SLACK: f64 = 0.05;
 
 /// One entry of the file.

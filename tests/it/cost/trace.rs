@@ -51,9 +51,9 @@ struct Process {
 #[derive(Debug)]
 struct Task {
     process: Pid,
-    /// Whether the next stop at a system call is the return of that call.
+    /// `true` if the next stop at a system call is the return of that call.
     is_in_call: bool,
-    /// Whether the stop with which a new task begins has been seen.
+    /// `true` once the stop with which a new task begins has been seen.
     has_begun: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the caller sees of the run's end, and what a normal end leaves alone.
+//! The exit status that the caller sees, and the processes that a normal end leaves alone.
 
 use std::os::unix::process::ExitStatusExt;
 use std::time::Instant;

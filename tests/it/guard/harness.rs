@@ -15,8 +15,8 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 /// The nine that other runners leave behind.
 pub(crate) const MIX: [&str; 9] =
     ["plain", "setsid", "daemon", "ignore", "stopped", "undying", "nested", "bush", "comet"];
-/// How many of [`MIX`] are there for certain, with the three of the run; bush and comet come and
-/// go.
+/// The number of processes of [`MIX`] that certainly live, including the three of the run; bush and
+/// comet come and go.
 pub(crate) const MIX_ALIVE: usize = 3 + 17;
 /// More than any step takes on a busy machine; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -37,7 +37,8 @@ pub(crate) struct Pids {
     pub(crate) runner: Pid,
 }
 
-/// What to start; `REPORT` among the words stands for the report's path.
+/// A program to start, with its words and streams; `REPORT` among the words stands for the report's
+/// path.
 pub(crate) struct Setting<'a> {
     pub(crate) program: &'a Path,
     pub(crate) words: Vec<String>,
@@ -133,7 +134,8 @@ impl Run {
         })
     }
 
-    /// How long after `since` nothing was alive any more; panics when that is longer than promised.
+    /// Returns the time from `since` until nothing was alive any more; panics when that is longer
+    /// than promised.
     pub(crate) fn expect_gone(&self, since: Instant, what: &str) -> Duration {
         loop {
             let looked = Instant::now();
@@ -156,7 +158,7 @@ impl Run {
         status.unwrap_or_else(|| panic!("it does not end: {:?}", self.lines()))
     }
 
-    /// What a shell would see as `$?`.
+    /// Returns the value that a shell would see as `$?`.
     pub(crate) fn shell_status(&mut self) -> i32 {
         let status = self.status();
         status.code().unwrap_or_else(|| 128 + status.signal().expect("find end"))
@@ -237,7 +239,7 @@ fn newest_pid() -> i32 {
     line.split_ascii_whitespace().next_back().and_then(|pid| pid.parse().ok()).expect("read the newest pid")
 }
 
-/// Whether this is the id of a process, and not that of another of its threads.
+/// Returns whether this is the id of a process, and not that of another of its threads.
 fn is_leader(pid: &Pid) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     status.lines().any(|line| line.strip_prefix("Tgid:").is_some_and(|id| id.trim() == pid.to_string()))
@@ -269,7 +271,7 @@ pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     }
 }
 
-/// How long races are run: the whole loop at least once.
+/// Returns the number of seconds for which races are run: the whole loop at least once.
 pub(crate) fn race_seconds() -> u64 {
     std::env::var("MINDER_RACE_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(0)
 }
@@ -300,9 +302,9 @@ pub(crate) fn private_copy(dir: &Path, name: &str, mode: u32) -> PathBuf {
     path
 }
 
-/// How long a tree may live after the kill. One second is promised, and checked with
-/// `MINDER_GONE_MS=1000`; alongside other tests that start thousands of processes, on a machine
-/// that is shared, it is as long as any other wait.
+/// Returns the longest time for which a tree may live after the kill. One second is promised, and
+/// checked with `MINDER_GONE_MS=1000`; alongside other tests that start thousands of processes, on
+/// a machine that is shared, it is as long as any other wait.
 fn gone_within() -> Duration {
     let asked = std::env::var("MINDER_GONE_MS").ok().and_then(|text| text.parse().ok());
     asked.map_or(PATIENCE, Duration::from_millis)

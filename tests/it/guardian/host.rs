@@ -128,7 +128,7 @@ fn grace_sends_sigterm_first() {
     expect_exit(guardian);
 }
 
-/// Whether SIGTERM is in the set of ignored signals: see proc_pid_status(5).
+/// Returns whether SIGTERM is in the set of ignored signals: see proc_pid_status(5).
 fn ignores_sigterm(pid: Pid) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! What a poller holds open, and when it closes it.
+//! Descriptors that a poller holds open, and the time at which it closes them.
 //!
 //! Each test has a process for itself: a child that another test starts may hold copies for a
 //! moment.
@@ -34,7 +34,7 @@ pub(super) fn soon(enough: impl Fn() -> bool) -> bool {
     true
 }
 
-/// What was deleted is not held: the other side sees at once that we closed it.
+/// A deleted descriptor is not held: the other side sees at once that we closed it.
 #[test]
 fn delete_releases_the_file() {
     alone("poller::fd_lifetime::delete_releases_the_file", || {

@@ -1,5 +1,4 @@
-//! What is reported as ready: pipes, sockets, terminals, counters; bytes, room, hang-ups and
-//! errors.
+//! Readiness of sources: pipes, sockets, terminals, counters; bytes, room, hang-ups and errors.
 
 use std::io::{Read, Write};
 #[cfg(unix)]
@@ -135,7 +134,7 @@ fn flags(ready: &[Readiness]) -> [bool; 3] {
     }
 }
 
-/// What came over a network may need a moment.
+/// Polls until the expected readiness is reported: data over a network may need a moment.
 fn soon(poller: &Poller, expected: [bool; 3], what: &str) {
     let until = patience();
     loop {

@@ -1,4 +1,4 @@
-//! How often a source is reported: one-shot and edge.
+//! The number of times that a source is reported: one-shot and edge.
 
 use std::io::{Read, Write};
 

@@ -17,9 +17,9 @@ pub(super) use crate::support::{
     each_backend as each_source, each_backend as each_exact, each_backend as each_handle,
 };
 
-/// How often sources are added and deleted without a wait in progress.
+/// The number of times that sources are added and deleted without a wait in progress.
 pub(super) const CHANGES: u64 = 100_000;
-/// How many children end at the same time.
+/// The number of children that end at the same time.
 #[cfg(target_os = "linux")]
 pub(super) const CROWD: usize = 200;
 
@@ -72,7 +72,7 @@ pub(super) fn full(writer: &mut (impl Write + AsFd)) -> usize {
     written
 }
 
-/// What is reported of a source that has just become ready.
+/// Returns the readiness of a source that has just become ready.
 pub(super) fn soon(poller: &Poller) -> Vec<Readiness> {
     look(poller)
 }
@@ -108,7 +108,7 @@ pub(super) fn computed() -> Duration {
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
-/// What a caller does with a number of which it does not know whether it is registered.
+/// Registers a number of which it is not known whether it is registered, as a caller does.
 pub(super) fn modify_or_add(poller: &Poller, source: impl AsFd, token: u64) {
     let source = source.as_fd();
     match poller.modify(&source, Token(token), Interest::READABLE) {

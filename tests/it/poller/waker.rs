@@ -54,8 +54,8 @@ fn wake_is_reported_with_ready_sources() {
     });
 }
 
-/// What a ringer stored before it rang is seen after the wait that it ended, however the threads
-/// meet.
+/// A value that a thread stored before it woke the poller is seen after the wait that it ended,
+/// however the threads meet.
 #[test]
 fn wake_is_never_lost() {
     each_backend(|backend| {

@@ -34,7 +34,7 @@ enum Kind {
 }
 
 thread_local! {
-    /// What counters are made of in this test.
+    /// The kind of source of which counters are made in this test.
     static KIND: Cell<Kind> = const { Cell::new(Kind::Event) };
 }
 
@@ -49,7 +49,8 @@ pub(super) fn each_source(test: impl Fn(Backend)) {
     each_exact(test);
 }
 
-/// Where a served source must not be reported: a signal of a handle cannot be called back.
+/// Runs a test on every backend with sources that must not be reported once they are served: a
+/// signal of a handle cannot be called back.
 pub(super) fn each_exact(test: impl Fn(Backend)) {
     each(Kind::Connection, test);
 }
@@ -230,7 +231,7 @@ pub(super) fn full(writer: &mut Stream) -> usize {
     written
 }
 
-/// What is reported of a source that has just become ready.
+/// Waits for a source that has just become ready, and returns its readiness.
 pub(super) fn soon(poller: &Poller) -> Vec<Readiness> {
     wait_events(poller, patience())
 }

@@ -13,7 +13,7 @@ use super::plan::{Ending, How, Plan, Script, Step, input_bytes};
 use super::processes::Tag;
 use crate::support::{patience, readable};
 
-/// How long the end of a script waits before it continues children that a signal stopped.
+/// The time for which the end of a script waits before it continues children that a signal stopped.
 const IDLE: Duration = Duration::from_millis(10);
 
 struct Runner<'a> {

@@ -12,7 +12,7 @@ use super::plan::{Act, End, Ending, Files, How, Input, Plan, Script, Step, input
 use super::processes::Tag;
 use crate::support::patience;
 
-/// What fits into a pipe that is not read, so that a write does not block.
+/// The number of bytes that fit into a pipe that is not read, so that a write does not block.
 const PIPE_BYTES: usize = 60_000;
 
 /// One child, and the threads that read its pipes.

@@ -1,4 +1,4 @@
-//! What must be true of a child: after each event, and when it is done.
+//! The conditions that a child must meet: after each event, and when it is done.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -22,7 +22,7 @@ pub(super) struct ModelChild<'a> {
     pub(super) pid: u32,
     pub(super) tag: Tag,
     files: Files,
-    /// How many bytes of input were taken.
+    /// The number of bytes of input that were taken.
     pub(super) accepted: usize,
     pub(super) stdin_open: bool,
     /// The kills that were requested, and those that a deadline requests.
@@ -43,7 +43,7 @@ pub(super) struct ModelChild<'a> {
     pub(super) between: Option<Outcome>,
     /// The kills of the present run that a restart requested.
     run_kills: Vec<(Instant, How)>,
-    /// Whether a restart of the present run was requested.
+    /// `true` if a restart of the present run was requested.
     requested: bool,
     restarts: u64,
     /// The restarts since the last stable run.
@@ -53,7 +53,7 @@ pub(super) struct ModelChild<'a> {
     pub(super) done: Option<Outcome>,
 }
 
-/// How often each case was checked, for the reader of a long run.
+/// The number of times that each case was checked, for the reader of a long run.
 static CHECKED: Mutex<BTreeMap<&str, usize>> = Mutex::new(BTreeMap::new());
 
 pub(super) fn tally(case: &'static str, is_so: bool) {
@@ -65,7 +65,7 @@ pub(super) fn checked() -> BTreeMap<&'static str, usize> {
     CHECKED.lock().clone()
 }
 
-/// What the host promises that not all hosts promise.
+/// The promises of the host that not all hosts make.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Promises {
     /// `Exited` comes right before `Done`.

@@ -11,7 +11,7 @@ use minder::{
 
 use crate::support::{TEST_CHILD, catch_ignored_signals, file_of};
 
-/// How long a process lives that only a kill ends.
+/// The life of a process that only a kill ends, in milliseconds.
 pub(super) const LONG: u64 = 600_000;
 
 /// A script, drawn from its seed.
@@ -21,14 +21,14 @@ pub(super) struct Script {
     pub(super) limits: Limits,
     pub(super) children: Vec<Plan>,
     pub(super) steps: Vec<Step>,
-    /// How many chunks of output the caller keeps.
+    /// The number of chunks of output that the caller keeps.
     pub(super) kept: usize,
-    /// How a child is killed at the end that does not end otherwise.
+    /// The way in which children that do not end by themselves are killed at the end.
     pub(super) last_kill: How,
     pub(super) ending: Ending,
 }
 
-/// What runs the children.
+/// The type or function of the library that runs the children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Host {
     /// A set whose `next_event` waits, or a loop that waits for its descriptor.
@@ -73,7 +73,7 @@ pub(super) struct Limits {
     pub(super) room: Option<usize>,
 }
 
-/// How a script ends.
+/// The end of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     /// Every child ends.
@@ -109,9 +109,10 @@ pub(super) struct Restarts {
     pub(super) delay_ms: u64,
     pub(super) max_delay_ms: u64,
     pub(super) max: Option<u32>,
-    /// Whether every run counts as stable, and not none.
+    /// `true` if every run counts as stable; otherwise none does.
     pub(super) is_stable: bool,
-    /// How long the processes that a run leaves may take to end; `None` if they are not killed.
+    /// The time that the processes that a run leaves may take to end; `None` if they are not
+    /// killed.
     pub(super) leftovers_ms: Option<u64>,
 }
 
@@ -197,7 +198,7 @@ pub(super) enum How {
     Signals(Vec<(i32, u64)>),
 }
 
-/// What is done to a child, or to all; the numbers of children count from zero.
+/// A call on a child, or on all; the numbers of children count from zero.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Spawn(usize),
@@ -262,7 +263,7 @@ impl How {
     }
 }
 
-/// What a plan's outputs contain if the child does all of it.
+/// The content of a plan's outputs if the child does all of it.
 #[derive(Debug, Default)]
 pub(super) struct Expected {
     /// The bytes that arrive at the destination of each output. Merged outputs arrive at the first.

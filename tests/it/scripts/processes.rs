@@ -70,7 +70,7 @@ pub(super) fn reap_all() {
     }
 }
 
-/// How many descriptors and threads this process has.
+/// The numbers of descriptors and threads of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     descriptors: usize,

@@ -15,7 +15,7 @@ use super::plan::{Ending, How, Limits, Plan, Script, Step, input_bytes};
 use super::processes::Tag;
 use crate::support::{limits, patience, readable};
 
-/// How long the end of a script waits before it continues children that a signal stopped.
+/// The time for which the end of a script waits before it continues children that a signal stopped.
 const IDLE: Duration = Duration::from_millis(10);
 
 /// Returns the configuration of a script.
@@ -49,7 +49,7 @@ struct Runner<'a> {
     held: VecDeque<Chunk>,
     kept: usize,
     promises: Promises,
-    /// Whether every child is brought to its end.
+    /// `true` once every child is brought to its end.
     finishing: bool,
 }
 

@@ -135,13 +135,13 @@ fn queued_events_are_announced() {
     });
 }
 
-/// What a loop waits for, here.
+/// Returns the descriptor for which a loop waits.
 #[cfg(unix)]
 fn borrowed(fd: &std::os::fd::OwnedFd) -> std::os::fd::BorrowedFd<'_> {
     fd.as_fd()
 }
 
-/// What a loop waits for, here.
+/// Returns the handle for which a loop waits.
 #[cfg(windows)]
 fn borrowed(handle: &std::os::windows::io::OwnedHandle) -> std::os::windows::io::BorrowedHandle<'_> {
     handle.as_handle()

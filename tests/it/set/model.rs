@@ -13,7 +13,7 @@ struct Script {
     code: u8,
     when_full: OverflowPolicy,
     delivery: OutputMode,
-    /// How many events are taken before it is started.
+    /// The number of events that are taken before it is started.
     after: usize,
 }
 

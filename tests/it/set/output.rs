@@ -1,4 +1,4 @@
-//! What happens when output comes faster than it is taken.
+//! Output that comes faster than it is taken.
 
 use std::time::{Duration, Instant};
 

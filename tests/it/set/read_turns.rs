@@ -1,4 +1,4 @@
-//! Who is read while much waits in files: `Backlog`.
+//! The order in which children are read while much waits in files: `Backlog`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -48,7 +48,7 @@ pub(super) fn at_end(files: bool) -> SpawnOptions {
         .spill_as_file(files)
 }
 
-/// What was reported of one child.
+/// The reports about one child.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     pub(super) outs: [Vec<u8>; 2],
@@ -59,7 +59,7 @@ pub(super) struct Record {
     pub(super) done: Option<Outcome>,
 }
 
-/// What was reported of all of them. Where a stream is forwarded, what comes as output is written
+/// The reports about all children. Where a stream is forwarded, what comes as output is written
 /// after it.
 #[derive(Debug, Default)]
 pub(super) struct StreamLog {

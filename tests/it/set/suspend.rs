@@ -390,7 +390,7 @@ fn deadline_is_added_moved_and_removed() {
     });
 }
 
-/// What is left from the call on is left when the child continues.
+/// The time that is left at the call is left when the child continues.
 #[test]
 fn deadline_set_while_suspended_starts_at_the_call() {
     each_backend(|backend| {

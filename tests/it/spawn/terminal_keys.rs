@@ -11,7 +11,7 @@ use minder::ExitStatus;
 use super::count;
 use crate::support::{alone, nap, own_children, patience, quiet_child};
 
-/// How long the child stays in our group.
+/// The time for which the child stays in our group.
 const LATE: Duration = Duration::from_millis(300);
 
 /// Sends `signal` to our group while a child of ours is being started and is still in the group.

@@ -1,4 +1,4 @@
-//! What Unix has: descriptors, signals, groups, terminals, modes of files, niceness.
+//! Features of Unix: descriptors, signals, groups, terminals, modes of files, niceness.
 
 #![expect(unsafe_code, reason = "signals and descriptors of processes that a test has for itself")]
 

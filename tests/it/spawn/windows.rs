@@ -1,5 +1,5 @@
-//! What Windows has: extensions of programs, handles that are inherited by name, lines of a bounded
-//! length.
+//! Features of Windows: extensions of programs, handles that are inherited by name, lines of a
+//! bounded length.
 
 #![expect(unsafe_code, reason = "a handle that children inherit")]
 

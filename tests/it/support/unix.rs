@@ -1,4 +1,4 @@
-//! What tests ask Unix, and Linux, about processes and descriptors.
+//! Queries about processes and descriptors on Unix and Linux, for tests.
 
 #![expect(unsafe_code, reason = "signal actions of the test process")]
 

@@ -1,4 +1,4 @@
-//! What tests ask Windows about processes, handles and threads.
+//! Queries about processes, handles and threads on Windows, for tests.
 
 #![expect(unsafe_code, reason = "handles of processes, and lists of all that there are")]
 

@@ -51,7 +51,7 @@ struct Case {
     probes: Vec<Probe>,
 }
 
-/// What went wrong with a line.
+/// The fault of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     /// A value was evaluated.
@@ -182,7 +182,7 @@ struct Worker<'a> {
     next: &'a AtomicU64,
 }
 
-/// What a worker found.
+/// The findings of a worker.
 #[derive(Default)]
 struct Found {
     tallies: BTreeMap<String, Tally>,

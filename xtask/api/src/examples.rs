@@ -18,7 +18,7 @@
 use rustdoc_types::{Crate, Id, Item, ItemEnum};
 use std::collections::HashSet;
 
-/// How the documentation of a method begins that only passes its arguments on to another.
+/// The beginning of the documentation of a method that only passes its arguments on to another.
 const REFERENCE: &str = "See [`";
 
 /// Returns one line for each item without an example: its file, its line, its name and the hint.

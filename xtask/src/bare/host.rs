@@ -1,5 +1,5 @@
-//! What a bare machine takes from this one: the release of Debian, the mirror, the settings of the
-//! network, and the packages that apt has downloaded.
+//! The parts of this machine that a bare machine uses: the release of Debian, the mirror, the
+//! settings of the network, and the packages that apt has downloaded.
 
 use crate::run;
 use anyhow::{Context, Result, bail};
@@ -115,7 +115,7 @@ fn copy(name: &Path, root: &Path) -> Result<()> {
     run::read(run::command("cp").args(["-r", "-L", "--remove-destination"]).arg(name).arg(to)).map(drop)
 }
 
-/// Where apt keeps packages.
+/// The directory in which apt keeps packages.
 const PACKAGES: &str = "var/cache/apt/archives";
 
 /// Copies the packages of this machine that apt has kept. debootstrap and apt download the others, and

@@ -1,4 +1,5 @@
-//! What a bare machine leaves: the cost of each part, for the reader and in a line that stays.
+//! Writes the results of a bare machine: the cost of each part, for the reader and in a line that
+//! stays.
 
 use crate::run;
 use anyhow::{Context, Result};

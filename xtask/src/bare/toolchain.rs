@@ -19,7 +19,7 @@ const CARGO_HOME: &str = "root/.cargo";
 pub(super) struct Toolchain {
     /// The directory that is mounted.
     pub(super) from: PathBuf,
-    /// Where it is mounted inside.
+    /// The directory at which it is mounted inside.
     pub(super) place: &'static str,
     /// The directory of cargo inside.
     pub(super) programs: &'static str,

@@ -12,10 +12,10 @@ pub(super) const WARNINGS: [&str; 5] = ["-Wall", "-Wextra", "-Wpedantic", "-Wsha
 /// One way to compile.
 struct Compiler {
     program: install::Program,
-    /// What the files of its language end with.
+    /// The extension of the files in its language.
     extension: &'static str,
     versions: &'static [&'static str],
-    /// Whether it compiles for Windows, which lacks poll(2), fork(2) and threads of POSIX.
+    /// `true` if it compiles for Windows, which lacks poll(2), fork(2) and threads of POSIX.
     for_windows: bool,
 }
 

@@ -12,7 +12,7 @@ const CMAKE: [install::Program; 2] = [
 const PKG_CONFIG: install::Program = install::Program { name: "pkg-config", package: "pkg-config" };
 const SOURCE: &str = "tests/consumer";
 
-/// What the programs in C print.
+/// Returns the output of the programs in C.
 fn output() -> Result<String> {
     Ok(format!("minder {}: MINDER_OK, code 0\n", install_tree::version()?))
 }

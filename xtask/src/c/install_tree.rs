@@ -15,11 +15,11 @@ const USAGE: &str = "usage: cargo xtask dist-c [--prefix DIR]";
 const PREFIX: &str = "/usr/local";
 /// The program that `minder_guardian_new` starts.
 pub(super) const GUARDIAN_PLACE: &str = "libexec/minder/minder-guardian";
-/// What a program that links the archive needs besides: `rustc --print native-static-libs`.
+/// The other libraries that a program with the archive links: `rustc --print native-static-libs`.
 const STATIC_LIBS: [&str; 7] = ["gcc_s", "util", "rt", "pthread", "m", "dl", "c"];
 const DOXYGEN: install::Program = install::Program { name: "doxygen", package: "doxygen" };
 
-/// Where files go.
+/// The directory tree into which files are installed.
 pub(crate) struct Layout {
     root: PathBuf,
 }

@@ -18,7 +18,7 @@ const BINUTILS: [install::Program; 3] = [
     install::Program { name: "strip", package: "binutils" },
 ];
 
-/// How the library is built.
+/// The profile with which the library is built.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Profile {
     /// For tests: of the libraries that the step `test` has built.

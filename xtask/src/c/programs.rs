@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What each program prints. A sample prints the same in each language.
+/// The output of each program. A sample prints the same in each language.
 const OUTPUTS: [(&str, &str); 10] = [
     ("spawn_and_read", "text\nmessage\nexit code 3\n"),
     ("many_children", "100 children, 0 failed, 500 bytes\n"),
@@ -41,7 +41,7 @@ const VALGRIND_OPTIONS: [&str; 5] = [
 /// It starts hundreds of children, whose exits valgrind makes us poll: a quarter of the time of all checks.
 const WITHOUT_VALGRIND: &str = "abuse";
 
-/// How programs are compiled.
+/// The options with which programs are compiled.
 #[derive(Clone, Copy, PartialEq)]
 enum Variant {
     Plain,

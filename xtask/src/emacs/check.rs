@@ -7,10 +7,11 @@ use crate::{install, run, tree};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
-/// What was left out, and the closing lines of the test programs.
+/// The checks that were left out, and the closing lines of the test programs.
 pub(crate) type Checked = (Vec<Missing>, Vec<String>);
 
-/// How long the tests may take, in seconds. They take a tenth of it on a quiet machine.
+/// The longest time that the tests may take, in seconds. They take a tenth of it on a quiet
+/// machine.
 const SECONDS: &str = "240";
 
 /// The files of the quick part: light and native processes.

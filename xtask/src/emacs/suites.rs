@@ -20,20 +20,20 @@ const SUITES: [&str; 8] = [
     "lisp/eshell/em-ls-tests",
     "lisp/eshell/esh-opt-tests",
 ];
-/// How often each suite runs with each kind of process.
+/// The number of runs of each suite with each kind of process.
 const ROUNDS: usize = 8;
-/// When a run counts as one that hangs.
+/// The time after which a run counts as one that hangs.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// What the runs of one suite with one kind of process had.
+/// The results of one suite with one kind of process, over all runs.
 #[derive(Debug, Default)]
 struct Tally {
     passed: usize,
-    /// How often each test has failed.
+    /// The number of failures of each test.
     failed: BTreeMap<String, usize>,
     aborted: usize,
     hung: usize,
-    /// How many processes went through minder, in one run.
+    /// The number of processes that went through minder, in one run.
     carried: usize,
 }
 
@@ -75,7 +75,7 @@ fn sources() -> Result<PathBuf> {
     Ok(target)
 }
 
-/// How a run ended, and what it wrote.
+/// The end of a run, and its output.
 struct Ended {
     is_success: bool,
     has_hung: bool,

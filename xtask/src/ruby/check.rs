@@ -7,7 +7,7 @@ use crate::{install, run, tree};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
-/// What was left out, and the closing lines of the test programs.
+/// The checks that were left out, and the closing lines of the test programs.
 pub(crate) type Checked = (Vec<Missing>, Vec<String>);
 
 /// The files of the quick part: children, the scheduler, and a guardian.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The packages of the workspace that the gem contains, lowest first.
 const PACKAGES: [&str; 5] =
     ["crates/minder-os", "crates/minder-cells", "crates/minder", "crates/minder-guardian", "bindings/c"];
-/// What each package needs to be built.
+/// The files and directories of a package that its build needs.
 const PARTS: [&str; 7] = ["Cargo.toml", "build.rs", "src", "docs", "include", "header", "README.md"];
 
 /// `cargo xtask gem [--no-trial]`

@@ -9,13 +9,13 @@ pub(super) struct Surrounding {
     pub(super) what: &'static str,
     pub(super) line: &'static str,
     pub(super) needs: Needs,
-    /// Whether the programs come from a checkout elsewhere.
+    /// `true` if the programs come from a checkout elsewhere.
     pub(super) elsewhere: bool,
-    /// Whether the output of the programs can be read. Otherwise a program counts as one test.
+    /// `true` if the output of the programs can be read. Otherwise a program counts as one test.
     pub(super) is_seen: bool,
 }
 
-/// What a surrounding needs.
+/// The requirement of a surrounding.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Needs {
     Nothing,

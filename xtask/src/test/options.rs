@@ -5,7 +5,7 @@ use crate::part::Part;
 use anyhow::Result;
 use lexopt::prelude::*;
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Debug, Default)]
 pub(super) struct Options {
     /// The names of the steps to run; all if empty.

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 #[derive(Debug, PartialEq)]
 pub(crate) struct Finished {
     pub(crate) name: String,
-    /// Whether it left nothing out.
+    /// `true` if it left nothing out.
     pub(crate) is_whole: bool,
     pub(crate) seconds: f64,
     /// The processor time of its programs, where the system reports it.

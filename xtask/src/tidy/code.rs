@@ -232,7 +232,7 @@ struct Walk<'a> {
     at: usize,
     /// The braces around the current token: the name of an inline module, or `None`.
     open: Vec<Option<String>>,
-    /// What the `cfg` before the next item says.
+    /// The family of systems that the `cfg` before the next item names.
     family: Option<Family>,
     found: Scan,
 }

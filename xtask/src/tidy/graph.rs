@@ -22,17 +22,18 @@ pub(crate) struct Graph {
     pub(crate) mods: HashMap<Module, ModLine>,
 }
 
-/// What a module makes known to paths.
+/// The names that a module defines for paths.
 #[derive(Default)]
 struct Scope {
     file: PathBuf,
     items: HashSet<String>,
-    /// What a `use` binds to a name; two paths under one name are alternatives of two systems.
+    /// The paths that a `use` binds to a name; two paths under one name are alternatives of two
+    /// systems.
     uses: HashMap<String, Vec<Vec<String>>>,
     globs: Vec<Vec<String>>,
 }
 
-/// Where a path leads.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Target {
     Module(Module),

@@ -3,7 +3,8 @@
 use super::Finding;
 use std::path::Path;
 
-/// Which of our own packages a package may depend on; one that is not named may depend on any.
+/// The packages of this workspace on which a package may depend; one that is not named may depend
+/// on any.
 const OURS: [(&str, &[&str]); 16] = [
     ("xtask", &[]),
     ("xtask/c-header", &[]),
@@ -37,7 +38,7 @@ const OURS: [(&str, &[&str]); 16] = [
     ),
 ];
 
-/// Which of our own packages the tests and examples of a package may use as well.
+/// The packages of this workspace that the tests and examples of a package may use as well.
 const OURS_IN_TESTS: [(&str, &[&str]); 1] = [("crates/minder-cells", &["minder"])];
 
 /// A line of a table of dependencies.

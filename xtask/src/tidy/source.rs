@@ -53,7 +53,8 @@ const STD_ONLY: [&str; 5] = [
 /// The crates that other files of `minder` use outside of the directories in [`SYSTEMS`].
 const OTHER_CRATES: [&str; 2] = ["minder_os", "memchr"];
 
-/// What may sleep: the programs of the tests, the sleep of `minder-os`, and an opponent of a benchmark.
+/// The places that may sleep: the programs of the tests, the sleep of `minder-os`, and an opponent
+/// of a benchmark.
 const SLEEPERS: [&str; 3] =
     ["tests/bin/", "crates/minder-os/src/time.rs", "benches/peers/clock/src/std_sleep.rs"];
 

@@ -1,4 +1,4 @@
-//! Which black-box tests run under Wine in `cargo xtask test`: those of code that differs on
+//! The black-box tests that run under Wine in `cargo xtask test`: those of code that differs on
 //! Windows.
 //!
 //! `cargo xtask wine` and `cargo xtask test --full` run all of them. Tidy checks that every module

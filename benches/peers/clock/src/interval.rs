@@ -7,7 +7,7 @@ use anyhow::Result;
 use minder::clock::{Interval, MissedTicks};
 use std::time::{Duration, Instant};
 
-/// How long the program does something else, once.
+/// The length of one pause in which the program does something else.
 const STALL: Duration = Duration::from_millis(3);
 
 pub(crate) fn measure(options: &Options) -> Result<Numbers> {

@@ -15,11 +15,11 @@ mod timers;
 use anyhow::{Context, Result, bail};
 use std::time::Duration;
 
-/// What to measure.
+/// The parameters of a measurement.
 pub(crate) struct Options {
     question: String,
     contestant: String,
-    /// How many sleeps, timers or ticks.
+    /// The number of sleeps, timers or ticks.
     count: usize,
     /// The length of a sleep, the tolerance of a timer, or the period of the ticks.
     time: Duration,

@@ -1,4 +1,4 @@
-//! What a measurement yields: CPU time, percentiles, and their names.
+//! The results of a measurement: CPU time, percentiles, and their names.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! How late sleeps are, and what share of a processor they use.
+//! Measures the lateness of sleeps, and the share of a processor that they use.
 
 use crate::Options;
 use crate::numbers::{Numbers, Stopwatch, lateness, micros_after};

@@ -33,10 +33,10 @@ pub(crate) fn measure(options: &Options) -> Result<Numbers> {
     Ok(numbers)
 }
 
-/// What the contestants report.
+/// The report of a contestant.
 #[derive(Default)]
 struct Expired {
-    /// How often the thread waited.
+    /// The number of waits of the thread.
     wakeups: usize,
     /// Microseconds from the deadline of each timer to the moment at which the program knew of it.
     late: Vec<f64>,

@@ -14,7 +14,8 @@ use tokio::process::Child as TokioChild;
 
 /// Children before the measurement.
 const WARM_UP: u32 = 10;
-/// How long the others live if this program fails: longer than a measurement.
+/// The argument with which the other children sleep: for longer than a measurement, and not for
+/// ever if this program fails.
 const SLEEP: &str = "s120";
 /// The stack of a thread that waits for one child.
 const STACK: usize = 64 << 10;

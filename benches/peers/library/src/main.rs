@@ -22,7 +22,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ffi::OsString;
 use std::hint::black_box;
 
-/// What to measure.
+/// The parameters of a measurement.
 pub(crate) struct Options {
     question: String,
     contestant: String,

@@ -18,7 +18,7 @@ pub(crate) struct PosixSpawn {
     args: [CString; 1],
     environment: Vec<CString>,
     attributes: PosixSpawnAttr,
-    /// Whether the input is `/dev/null` and the outputs are pipes; otherwise the streams are
+    /// `true` if the input is `/dev/null` and the outputs are pipes; otherwise the streams are
     /// inherited.
     captures: bool,
 }

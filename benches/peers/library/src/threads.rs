@@ -12,9 +12,9 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::thread;
 
-/// How many items or results a channel holds: as many results as an executor keeps waiting.
+/// The capacity of a channel: as many items or results as an executor keeps waiting.
 const CAPACITY: usize = 1024;
-/// How long the work of an item takes when the delay of its finisher is measured.
+/// The duration of an item's work when the delay of its finisher is measured.
 const WORK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
 
 /// An item: it carries the time at which its processor ended.
@@ -42,7 +42,7 @@ pub(crate) fn measure(options: &Options) -> Result<String> {
 
 type Run = fn(u64, usize, bool, &mut Finisher);
 
-/// What the caller's thread does with each item.
+/// The work of the caller's thread on each item: it counts and sums them, and keeps their delays.
 struct Finisher {
     count: u64,
     sum: u64,

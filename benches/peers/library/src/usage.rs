@@ -1,4 +1,4 @@
-//! What a piece of work costs: processor time of this process and of its children, time that passed,
+//! The costs of a piece of work: processor time of this process and of its children, elapsed time,
 //! threads, and memory.
 
 use anyhow::{Context, Result};

@@ -7,7 +7,7 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::mem::MaybeUninit;
 use std::num::NonZeroUsize;
 
-/// How many events one wait may report: as many as minder's own backend takes in a call.
+/// The most events that one wait may report: as many as minder's own backend takes in a call.
 const EVENTS_MAX: usize = 256;
 
 /// An event loop that watches the objects.
@@ -17,7 +17,7 @@ pub(crate) trait Candidate {
     fn wait(&mut self) -> Result<Option<usize>>;
 }
 
-/// What is measured.
+/// One candidate of the measurement.
 pub(crate) enum Entry {
     /// The system call alone.
     Bare,

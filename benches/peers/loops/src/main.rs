@@ -32,7 +32,7 @@ const SPARE: u64 = 32;
 struct Options {
     rounds: usize,
     objects: Vec<usize>,
-    /// How long one candidate runs in one round.
+    /// The time for which one candidate runs in one round.
     budget: Duration,
 }
 

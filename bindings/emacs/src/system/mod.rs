@@ -1,4 +1,4 @@
-//! What differs between systems: descriptors, limits, signals, and strings as bytes.
+//! The parts that differ between systems: descriptors, limits, signals, and strings as bytes.
 
 #[cfg(unix)]
 mod unix;

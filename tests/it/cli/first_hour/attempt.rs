@@ -10,7 +10,7 @@ use regex::Regex;
 use super::super::{Run, path, temp_dir};
 use super::table::{Attempt, Task};
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Right,

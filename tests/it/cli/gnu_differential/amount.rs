@@ -1,4 +1,4 @@
-//! How many arguments a job gets.
+//! The number of arguments that a job gets.
 
 use super::{Case, case, script};
 

@@ -12,9 +12,9 @@ pub(super) struct Case {
     pub(super) files: &'static [(&'static str, &'static str)],
     pub(super) env: &'static [(&'static str, &'static str)],
     pub(super) see: See,
-    /// Whether standard error is compared, too.
+    /// `true` if standard error is compared, too.
     pub(super) errors: bool,
-    /// Whether the files that are there afterwards are compared, too.
+    /// `true` if the files that are there afterwards are compared, too.
     pub(super) tree: bool,
     /// A module of Perl that GNU parallel needs for it, and may not have.
     pub(super) needs: Option<&'static str>,
@@ -22,7 +22,7 @@ pub(super) struct Case {
     pub(super) differs: Option<&'static str>,
 }
 
-/// What is compared of a stream.
+/// The part of a stream that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum See {
     /// Every byte.
@@ -57,7 +57,7 @@ pub(super) const fn script(line: &'static str) -> Case {
 }
 
 impl Case {
-    /// What stands on the standard input; nothing otherwise.
+    /// Sets the standard input; it is empty otherwise.
     pub(super) const fn input(self, input: &'static str) -> Self {
         Self { input, ..self }
     }

@@ -1,4 +1,4 @@
-//! When to stop, try again, wait, or kill.
+//! Flags that stop a run, retry jobs, delay them, or kill them.
 
 use super::{Case, case, script};
 

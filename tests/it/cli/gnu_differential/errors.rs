@@ -1,4 +1,4 @@
-//! What is refused, and with which status.
+//! Command lines that are refused, and the exit status.
 
 use super::{Case, case, script};
 

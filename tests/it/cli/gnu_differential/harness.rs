@@ -1,5 +1,5 @@
-//! Where cases are played: two equal directories a implementation, one after the other at the same
-//! place.
+//! The directories in which cases run. Each implementation gets an equal one at the same place, one
+//! after the other.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,13 +16,13 @@ use crate::support::{file_of, nap, patience};
 
 /// The status of what had to be ended.
 const HUNG: &str = "no end within";
-/// When a run is given up.
+/// The time after which a run is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The end of a command that refuses its words.
 const REFUSED: &str = "exit 255";
 
-/// How much of a long stream or file a report shows.
+/// The number of characters of a long stream or file that a report shows.
 const SHOWN: usize = 700;
 
 /// The implementation of the command that runs a case.
@@ -32,7 +32,7 @@ pub(super) enum Implementation {
     Ours,
 }
 
-/// What came of a case, as far as it is compared.
+/// The compared result of a case.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Result {
     pub(super) status: String,
@@ -40,7 +40,7 @@ pub(super) struct Result {
     /// `None` where it is not compared.
     err: Option<String>,
     tree: BTreeMap<String, String>,
-    /// What was written to standard error, for the report.
+    /// The text on standard error, for the report.
     said: Said,
 }
 
@@ -274,7 +274,7 @@ fn content(mut file: fs::File) -> Vec<u8> {
     bytes
 }
 
-/// What is compared of a stream.
+/// Returns the part of a stream that is compared.
 fn seen(text: &str, see: See) -> String {
     match see {
         See::All => without_times(text),
@@ -329,7 +329,7 @@ fn tree(dir: &Path) -> BTreeMap<String, String> {
 }
 
 impl Result {
-    /// What is compared, for people.
+    /// Formats the compared parts for people.
     pub(super) fn shown(&self) -> String {
         let mut report = format!("  {}\n  stdout {:?}\n", self.status, self.out);
         let err = self.err.iter().map(|err| format!("  stderr {err:?}\n"));
@@ -338,12 +338,12 @@ impl Result {
         report + &format!("  said {:?}\n", self.said.0.chars().take(300).collect::<String>())
     }
 
-    /// Both results, as far as they differ.
-    /// Whether it was ended, since it did not end.
+    /// Returns whether the case was ended, since it did not end by itself.
     pub(super) fn hung(&self) -> bool {
         self.status.starts_with(HUNG)
     }
 
+    /// Formats both results, as far as they differ.
     pub(super) fn compared_with(&self, ours: &Self) -> String {
         let mut report = String::new();
         let mut part = |name: &str, theirs: &str, ours: &str| {

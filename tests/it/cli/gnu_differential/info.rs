@@ -1,4 +1,4 @@
-//! What is printed about this machine and the program.
+//! Flags that print something about this machine and the program.
 
 use super::{Case, case, script};
 

@@ -1,4 +1,4 @@
-//! Which job runs when, how many at once, and in which slot.
+//! The order of jobs, their number at once, and their slots.
 
 use super::{Case, case, script};
 

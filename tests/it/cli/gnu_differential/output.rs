@@ -1,4 +1,4 @@
-//! How output is shown: grouped, line by line, tagged, colored, into files.
+//! The forms of output: grouped, line by line, tagged, colored, into files.
 
 use super::{Case, case, script};
 

@@ -13,25 +13,25 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::harness::{self, Implementation, Scene};
 
-/// How many invocations are tried.
+/// The number of invocations that are tried.
 const TRIES: usize = 16;
 const TRIES_LONG: usize = 32;
 const TRIES_FULL: usize = 2000;
 
-/// How often a failure is made smaller at most: each step starts GNU parallel once.
+/// The most steps in which a failure is made smaller: each step starts GNU parallel once.
 const STEPS: usize = 30;
 
-/// How many failures are shown.
+/// The number of failures that are shown.
 const SHOWN: usize = 8;
 
-/// What the choice of cases follows from.
+/// Returns the seed of the choice of cases.
 pub(super) fn seed() -> u64 {
     let asked = std::env::var("MINDER_SEED").ok().and_then(|text| text.parse().ok());
     // Fixed by default: two runs of the tests compare the same cases.
     asked.unwrap_or(1)
 }
 
-/// What we do in another way, and which invocations it touches: they are not compared.
+/// Known differences, and the invocations that each of them touches, which are not compared.
 pub(super) const KNOWN: &[Known] = &[
     Known {
         why: "whether a line continues is decided after its columns are trimmed",
@@ -146,23 +146,23 @@ pub(super) struct Invocation {
     words: Vec<String>,
     input: Vec<u8>,
     files: Vec<(String, Vec<u8>)>,
-    /// Whether a placeholder stands in quotes of the shell.
+    /// `true` if a placeholder stands in quotes of the shell.
     is_quoted: bool,
-    /// Whether all values are such that a shell takes them as they are.
+    /// `true` if a shell takes all values as they are.
     is_plain: bool,
-    /// Whether a value is whitespace only.
+    /// `true` if a value is whitespace only.
     has_blank: bool,
-    /// Whether a source has no value.
+    /// `true` if a source has no value.
     has_empty: bool,
-    /// Whether a value has a control character.
+    /// `true` if a value has a control character.
     has_control: bool,
-    /// Whether a value that is a word holds what ends values of the input.
+    /// `true` if a value that is a word contains a separator of the input's values.
     has_end: bool,
-    /// Whether the order of lines is left open.
+    /// `true` if the order of lines is left open.
     is_sorted: bool,
 }
 
-/// Where values come from.
+/// A source of values.
 #[derive(Clone, Debug)]
 struct Source {
     kind: Kind,
@@ -178,7 +178,7 @@ enum Kind {
     Option,
 }
 
-/// How the input is cut.
+/// The division of the input into records and columns.
 #[derive(Clone, Debug)]
 struct Cut {
     /// The flags, and the separator of records.

@@ -1,4 +1,4 @@
-//! Where values come from: standard input, `:::`, `::::`, `-a`, and how sources are joined.
+//! The sources of values: standard input, `:::`, `::::`, `-a`, and how sources are joined.
 
 use super::{Case, case, script};
 

@@ -1,4 +1,4 @@
-//! How jobs ended, and what the record keeps of their output.
+//! The ends of jobs, and the output of them that the record keeps.
 
 use super::State;
 use crate::cli::{Run, RunOutput, path, script, with_script};

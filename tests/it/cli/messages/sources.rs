@@ -265,7 +265,8 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("a part of minder panicked", "a defect would be needed"),
 ];
 
-/// What texts are handed to that a person reads, if they are one word only or not even that.
+/// The functions and macros that print their argument for a person. Their texts are messages, even
+/// if they are one word or less.
 const SAYERS: &[&str] = &[
     "bail",
     "ensure",
@@ -457,7 +458,7 @@ fn declared(source: &str, at: usize) -> Option<String> {
     (name != "fn").then(|| name.to_owned())
 }
 
-/// What stands before a bracket: `bail` of `bail!(`, `#` of `#[`.
+/// Returns the name before a bracket: `bail` of `bail!(`, `#` of `#[`.
 fn called(before: &str) -> String {
     let before = before.trim_end().trim_end_matches('!');
     if before.ends_with('#') {

@@ -1,4 +1,5 @@
-//! What a job used: recorded where it is the job's, and as a sample where reading it costs much.
+//! The resources that a job used: recorded where they are the job's, and as a sample where reading
+//! them costs much.
 
 use super::{Place, input};
 use crate::cli::Run;

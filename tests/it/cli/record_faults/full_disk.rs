@@ -46,7 +46,7 @@ impl Drop for Disk {
     }
 }
 
-/// What may be torn in a stream.
+/// The jobs whose output in a stream may be torn.
 #[derive(Clone, Copy, PartialEq)]
 enum Torn {
     Nothing,
@@ -172,7 +172,7 @@ fn job_without_room_for_output_fails_and_runs_again() {
     }
 }
 
-/// What the jobs of a run that failed had written is gone: there is room to take it up again.
+/// The output of the jobs of a run that failed is removed: a resumed run has room on the disk.
 #[test]
 fn run_that_filled_the_disk_is_resumed() {
     let place = Place::new();

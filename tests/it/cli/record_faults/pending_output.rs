@@ -78,7 +78,7 @@ fn give_away(path: &Path) {
     std::os::unix::fs::chown(path, Some(12_345), None).expect("change owner");
 }
 
-/// What is seen of all five jobs.
+/// Returns the lines of all five jobs that were shown.
 fn all_of(out: &[u8]) -> Vec<String> {
     text(out).lines().filter(|line| line.starts_with("out ")).map(str::to_owned).collect()
 }

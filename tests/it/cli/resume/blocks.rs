@@ -8,7 +8,7 @@ use crate::cli::record::Place;
 use crate::cli::{Run, RunOutput, input, with_script};
 use minder::{Command, Stdio};
 
-/// Where the input of a run is.
+/// The source of a run's input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum InputKind {
     /// It comes through a pipe, and is given again to a resumed run.

@@ -1,4 +1,4 @@
-//! What came out of the attempts at a run of test_child's `work` jobs: whole or torn, once or
+//! Checks the output of the attempts at a run of test_child's `work` jobs: whole or torn, once or
 //! twice, in order or not.
 //!
 //! Every line names its job and its number and has the same length, so that any stream can be taken
@@ -45,7 +45,7 @@ pub(super) struct Shown {
     pub(super) cut: BTreeSet<usize>,
 }
 
-/// How a run shows its jobs.
+/// The form in which a run shows its jobs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub(super) tagged: bool,
@@ -68,7 +68,7 @@ struct Lines {
     found: Vec<(usize, usize)>,
     /// Jobs whose last line, to stderr, came merged with the others.
     ended: Vec<usize>,
-    /// What stands behind the last newline.
+    /// The bytes behind the last newline.
     torn: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What each flag about output does, prints and rejects.
+//! The flags about output: their effects, their output and their errors.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Where output goes: files, pipes, and what refuses.
+//! The targets of output: files, pipes, and targets that refuse it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;

@@ -6,12 +6,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// How many random runs, and how many with `MINDER_LONG=1`. Wine is slow, and the threads are the same
-/// there.
+/// The number of random runs, and that with `MINDER_LONG=1`. Wine is slow, and the threads are the
+/// same there.
 const RUNS: u32 = if cfg!(windows) { 500 } else { 2_000 };
 const RUNS_LONG: u32 = 10_000;
 
-/// What an item does at each attempt, and what it costs.
+/// The behaviour of an item at each attempt, and its cost.
 #[derive(Clone, Debug)]
 struct Plan {
     failures: u32,
@@ -74,7 +74,7 @@ struct Item<'a> {
     log: &'a Mutex<Vec<Step>>,
 }
 
-/// What happened, in one order for all threads.
+/// The steps of a run, in one order for all threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Started(usize),
@@ -109,7 +109,7 @@ impl Task for Item<'_> {
     }
 }
 
-/// What came of an item.
+/// The end of an item.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Succeeded,

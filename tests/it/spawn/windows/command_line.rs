@@ -1,5 +1,5 @@
-//! What a child is reported: its arguments as one line, its environment as one block, its
-//! directory.
+//! The data that a child gets at its start: its arguments as one line, its environment as one
+//! block, its directory.
 
 #![expect(unsafe_code, reason = "the environment of a process that a test has for itself")]
 

@@ -73,7 +73,7 @@ fn open(dir: &Path) {
     std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What a line did.
+/// The effects of a line.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     pub(super) marked: bool,

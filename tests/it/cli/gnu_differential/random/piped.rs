@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::Invocation;
 
-/// What an input is made of.
+/// The parts of which an input is made.
 const PARTS: &[&str] = &[
     "a",
     "b",
@@ -27,7 +27,7 @@ const PARTS: &[&str] = &[
     "\0",
 ];
 
-/// What ends or begins a record.
+/// Flags for the end or the beginning of a record.
 const RECORDS: &[&[&str]] = &[
     &[],
     &[],
@@ -43,7 +43,7 @@ const RECORDS: &[&[&str]] = &[
     &["--regexp", "--recstart", "[0-9]"],
 ];
 
-/// How much of the input a job gets.
+/// Flags for the amount of input that a job gets.
 const AMOUNTS: &[&[&str]] = &[
     &[],
     &["--block", "1"],
@@ -71,7 +71,7 @@ const MANNERS: &[&[&str]] = &[
     &["-j1", "-u"],
 ];
 
-/// How a job gets its part, and its command.
+/// Flags for the way in which a job gets its part, and its command.
 const MODES: &[(&[&str], &str)] = &[
     (&["--pipe"], "cat; echo \"<$PARALLEL_SEQ>\""),
     (&["--pipe"], "cat; echo '<{#}>'"),
