@@ -25,10 +25,10 @@ const NEAR: u32 = 64;
 const PART: usize = 8;
 /// The cells before or after pairs in order that the processor prefetches.
 const AHEAD: usize = 128;
-/// How many runs are tried for several cells, before they get a block.
+/// The number of runs that are tried for several cells, before they get a block.
 const TRIES: usize = 16;
 
-/// What is known about a block since the last sweep.
+/// The use of a block since the last sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BlockState {
     /// No cell of it is in use.
@@ -63,9 +63,9 @@ pub(crate) struct Blocks {
     is_resident: Vec<bool>,
     limit_blocks: usize,
     huge_pages: bool,
-    /// Whether new cells count as found.
+    /// `true` if new cells count as found.
     is_marking: bool,
-    /// Where single cells come from, and the run for several cells.
+    /// The free cells for values that need one, and the run for values that need several.
     single: Single,
     several: Range<usize>,
     /// All blocks before are not empty.

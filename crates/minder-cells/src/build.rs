@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::space::{Cell, bytes, bytes_mut};
 use crate::word::{Kind, NumberKind, Word, map_cells, string_cells, vector_cells};
 
-/// Where cells come from.
+/// A supply of cells: the heap, or a region.
 pub(crate) trait Cells {
     /// Allocates cells with successive indices, with any contents. Returns the first index.
     fn allocate(&mut self, count: usize) -> Result<usize>;

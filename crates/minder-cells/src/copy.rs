@@ -8,7 +8,7 @@ use crate::mutator::{Mutator, Value};
 use crate::view::{Data, View};
 use crate::word::{Kind, Word};
 
-/// What is left to do. The words of finished parts are on a second stack.
+/// A task that is left to do. The words of finished parts are on a second stack.
 enum Task<'a> {
     Copy(View<'a>),
     /// Make something of the last words: as many as it has parts.

@@ -26,7 +26,7 @@ pub enum Error {
     Memory(io::Error),
     /// An index beyond the end of a vector, or a value of another kind than the operation needs.
     Invalid {
-        /// What was expected: `a pair`.
+        /// The expected kind of value: `a pair`.
         expected: &'static str,
     },
 }

@@ -19,14 +19,15 @@ pub const LIMIT_BYTES_MAX: usize =
     if usize::BITS > 32 { (u32::MAX as usize).saturating_add(1).saturating_mul(CELL_BYTES) } else { 1 << 31 };
 /// The values that are visited between two looks at the time.
 const STEP_VALUES: u64 = 2_000;
-/// What the barrier visits for each value that it adds to the stack: more than that one.
+/// The number of values that the barrier visits for each value that it adds to the stack: more than
+/// that one.
 const BARRIER_VISITS: u64 = 4;
 /// The blocks whose bits are cleared between two looks at the time.
 const CLEAR_BLOCKS: usize = 256;
 /// The blocks whose memory is given back between two looks at the time.
 const RELEASE_BLOCKS: usize = 16;
 
-/// How a heap works.
+/// The limits and options of a heap.
 ///
 /// ```
 /// use minder_cells::{Heap, HeapConfig};
@@ -80,7 +81,7 @@ impl HeapConfig {
     }
 }
 
-/// Whether a collection has ended.
+/// The result of a step: it tells whether the collection has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Step {

@@ -24,7 +24,7 @@ pub struct JsonError {
     memory: Option<Error>,
 }
 
-/// What is wrong with a message.
+/// The fault of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JsonErrorKind {
@@ -80,7 +80,7 @@ impl std::error::Error for JsonError {
     }
 }
 
-/// Where the values of a message are made: a region, or the heap.
+/// The place where the values of a message are made: a region, or the heap.
 pub(crate) trait Sink: Cells {
     fn intern(&mut self, text: &str) -> Result<Word>;
 
@@ -175,7 +175,7 @@ impl Sink for HeapSink<'_, '_, '_> {
     }
 }
 
-/// What is being read: the message, or an array or an object in it.
+/// The part that is being read: the message, or an array or an object in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Container {
     Message,
@@ -200,7 +200,7 @@ struct Parser<'a, S> {
     sink: &'a mut S,
     /// The words of what is open.
     words: Vec<u64>,
-    /// What is open around the innermost array or object.
+    /// The open arrays and objects around the innermost one.
     outer: Vec<Open>,
     /// A string without its escapes.
     buffer: String,

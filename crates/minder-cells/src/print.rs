@@ -31,7 +31,7 @@ impl fmt::Debug for View<'_> {
     }
 }
 
-/// What is still to be written.
+/// A part that is still to be written.
 enum Rest<'a> {
     Value(View<'a>),
     /// Elements that follow others, or the first ones.
@@ -42,7 +42,7 @@ enum Rest<'a> {
     Text(&'static str),
 }
 
-/// Whether something was written before.
+/// The place of an element: the first one has no separator before it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     First,

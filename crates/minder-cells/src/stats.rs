@@ -1,4 +1,4 @@
-//! What collections were like.
+//! Statistics of a heap and of its collections.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// were longer than half a second.
 pub type PauseHistogram = [u64; 21];
 
-/// What a heap has, and what its collections were like: see [`Heap::stats`](crate::Heap::stats).
+/// The statistics of a heap and of its collections: see [`Heap::stats`](crate::Heap::stats).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeapStats {
@@ -33,7 +33,7 @@ pub struct HeapStats {
     pub longest_pause: Duration,
     /// All pauses together.
     pub total_pause: Duration,
-    /// How many pauses there were, by length.
+    /// The number of pauses, by length.
     pub pauses: PauseHistogram,
 }
 

@@ -31,7 +31,7 @@ struct Slot {
     /// The slot of the symbol that was asked for after this one the last time. Objects in an array have the
     /// same keys in the same order, so it is usually the next one again.
     follower: u32,
-    /// Whether the text is the same in JSON, between quotes.
+    /// `true` if the text is the same in JSON, between quotes.
     is_plain: bool,
 }
 

@@ -32,7 +32,7 @@ pub struct View<'a> {
     word: Word,
 }
 
-/// What a [`View`] shows.
+/// The value that a [`View`] shows.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Data<'a> {

@@ -12,7 +12,7 @@
 //! | map | the number of entries, a word without use; then a cell for each: key, value | one more |
 //! | number | the bits, then what they mean: [`NumberKind`] | one |
 
-/// What a word is. The discriminant is the tag.
+/// The kind of a word. The discriminant is the tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Integer = 0,
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
     Constant = 7,
 }
 
-/// What the bits of a number in a cell are.
+/// The type of a number whose bits are in a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NumberKind {
     Float = 0,

@@ -12,7 +12,8 @@ use std::io;
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
-    /// What was attempted, outermost first, joined by colons. Empty if only the cause is known.
+    /// The operations that were attempted, outermost first, joined by colons. Empty if only the
+    /// cause is known.
     context: String,
     cause: Option<Cause>,
 }

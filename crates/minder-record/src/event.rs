@@ -18,7 +18,7 @@ pub enum JournalEvent {
     /// An attempt started. This is the first line of a journal.
     #[serde(rename = "begun")]
     AttemptStarted(AttemptStarted),
-    /// What the attempt had to run with.
+    /// The resources of the machine that the attempt could use.
     #[serde(rename = "host")]
     Host(AttemptHost),
     /// The files with output of this attempt are outside of the run's directory.
@@ -53,17 +53,17 @@ pub struct AttemptStarted {
     pub attempt: u32,
     /// The process id of the runner.
     pub pid: u32,
-    /// When the attempt started, in seconds since 1970. The clock may jump.
+    /// The time at which the attempt started, in seconds since 1970. The clock may jump.
     #[serde(serialize_with = "seconds")]
     pub at: f64,
 }
 
-/// What an attempt had to run with when it started.
+/// The resources of the machine that an attempt could use when it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptHost {
-    /// How many jobs it ran at once. A file with `-j` may have changed that later.
+    /// The most jobs that it ran at once. A file with `-j` may have changed that later.
     pub slots: u64,
-    /// How many processors its jobs could use.
+    /// The number of processors that its jobs could use.
     pub cpus: u64,
     /// The memory that was available, in bytes, if the operating system tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,10 +88,10 @@ pub struct JobFinished {
     /// The arguments of the job, by column. Empty if arguments are not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<OsBytes>,
-    /// When it started, in seconds since 1970. The clock may jump.
+    /// The time at which it started, in seconds since 1970. The clock may jump.
     #[serde(serialize_with = "seconds")]
     pub at: f64,
-    /// How long it ran, in seconds of a clock that does not jump.
+    /// The time for which it ran, in seconds of a clock that does not jump.
     #[serde(serialize_with = "seconds")]
     pub wall: f64,
     /// CPU time in user mode, in seconds.
@@ -100,11 +100,11 @@ pub struct JobFinished {
     /// CPU time in system mode, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
     pub system: Option<f64>,
-    /// How long its main thread was ready to run and waited for a processor, in seconds.
+    /// The time for which its main thread was ready to run and waited for a processor, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
     pub ready: Option<f64>,
-    /// How long its main thread ran, in seconds. Recorded only if its other threads and its
-    /// descendants used more than a tenth of its CPU time.
+    /// The time for which its main thread ran, in seconds. Recorded only if its other threads and
+    /// its descendants used more than a tenth of its CPU time.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
     pub main: Option<f64>,
     /// The maximum resident set size, in bytes.
@@ -135,10 +135,10 @@ pub struct JobFinished {
     /// The checksum of its block with a repeated header, if minder read it to cut the input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_crc: Option<u32>,
-    /// Whether another process still had its outputs open when minder stopped reading them.
+    /// `true` if another process still had its outputs open when minder stopped reading them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub leaked: bool,
-    /// Whether it was terminated because it ran too long.
+    /// `true` if it was terminated because it ran too long.
     #[serde(default, skip_serializing_if = "is_false")]
     pub timed_out: bool,
     /// The location of its output until an `OutputShown` event names the job. Empty if the output
@@ -151,7 +151,7 @@ pub struct JobFinished {
     /// The same for its standard output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_tail: Option<OsBytes>,
-    /// How often the job was started, if more than once.
+    /// The number of times that the job was started, if more than once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
     /// Why minder terminated it, unless it ran too long.
@@ -197,17 +197,17 @@ pub struct AttemptFinished {
     pub succeeded: u64,
     /// The number of jobs that failed.
     pub failed: u64,
-    /// How long the attempt took, in seconds.
+    /// The duration of the attempt, in seconds.
     #[serde(serialize_with = "seconds")]
     pub elapsed: f64,
     /// The CPU time of its jobs, in seconds.
     #[serde(serialize_with = "seconds")]
     pub cpu: f64,
-    /// How long the processors of the machine were busy during the attempt, in seconds, with all
-    /// programs; the sum over all processors.
+    /// The time for which the processors of the machine were busy during the attempt, in seconds,
+    /// with all programs; the sum over all processors.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
     pub cpu_busy: Option<f64>,
-    /// How long they were idle.
+    /// The time for which they were idle.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
     pub cpu_idle: Option<f64>,
     /// The maximum resident set size of the runner, in bytes. A `rss` of a job that is not above it
@@ -220,7 +220,7 @@ pub struct AttemptFinished {
     /// The number of failed jobs that ran too long.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub timed_out: u64,
-    /// How often a failed job was started again.
+    /// The number of times that failed jobs were started again.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retried: u64,
     /// The number of jobs that minder terminated. They have no event, and run again.

@@ -22,7 +22,7 @@ pub const ARGUMENTS: &str = "arguments";
 /// The maximum length of a manifest in bytes.
 const LEN_MAX: u64 = 16 << 20;
 
-/// What a run was asked to do.
+/// The description of a run, from which it can be resumed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The version of minder that began the run.
@@ -33,7 +33,7 @@ pub struct Manifest {
     /// have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
-    /// When the run began, in seconds since 1970. The clock may jump.
+    /// The time at which the run began, in seconds since 1970. The clock may jump.
     pub at: f64,
     /// The working directory of the command.
     pub cwd: OsBytes,
@@ -45,11 +45,11 @@ pub struct Manifest {
     /// The flags that resuming needs, by name.
     #[serde(default)]
     pub flags: BTreeMap<String, serde_json::Value>,
-    /// Where the arguments come from.
+    /// The source of the arguments.
     pub input: InputSource,
 }
 
-/// Where the arguments of the jobs came from.
+/// The source of the jobs' arguments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "lowercase")]
 pub enum InputSource {
@@ -93,7 +93,8 @@ pub struct FileFingerprint {
     pub ino: Option<u64>,
     /// The length in bytes.
     pub len: u64,
-    /// When it was last modified, in nanoseconds since 1970, if the file system records that.
+    /// The time of its last modification, in nanoseconds since 1970, if the file system records
+    /// that.
     pub mtime: Option<u64>,
 }
 

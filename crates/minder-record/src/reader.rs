@@ -59,7 +59,7 @@ pub struct Attempt {
     pub number: u32,
     /// The first event of its journal, if it is readable.
     pub started: Option<AttemptStarted>,
-    /// What it had to run with, unless the version is old.
+    /// The resources that it could use, unless the version is old.
     pub host: Option<AttemptHost>,
     /// The last event of its journal. `None` if the attempt still runs or was killed.
     pub finished: Option<AttemptFinished>,
@@ -82,7 +82,7 @@ pub struct Run {
     pub tries: BTreeMap<u64, Vec<JobFinished>>,
     /// Output that was saved and not shown yet, by job.
     pub unshown: BTreeMap<u64, Vec<OutputSegment>>,
-    /// Whether a process works on the run.
+    /// `true` if a process works on the run.
     pub alive: bool,
 }
 

@@ -30,7 +30,7 @@ const NEVER_STARTED_AGE: Duration = Duration::from_secs(60 * 60);
 const UNUSED_OUTPUT_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Which runs are kept.
+/// The limits on the runs that are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetentionPolicy {
     /// Runs are removed if nothing was written to them for longer than this.
@@ -47,7 +47,7 @@ impl Default for RetentionPolicy {
     }
 }
 
-/// What pruning did, or would do in a dry run.
+/// The result of pruning, or of a dry run of it.
 #[derive(Debug, Default)]
 pub struct PruneReport {
     /// The removed runs, oldest first.
@@ -63,13 +63,13 @@ pub struct PruneReport {
 pub struct RemovedRun {
     /// The id of the run.
     pub id: String,
-    /// When it began, in seconds since 1970.
+    /// The time at which it began, in seconds since 1970.
     pub at: f64,
     /// Its size in bytes.
     pub bytes: u64,
     /// The part of the policy that it exceeded.
     pub why: PruneReason,
-    /// Whether its last attempt did not finish, so that it could have been resumed.
+    /// `true` if its last attempt did not finish, so that it could have been resumed.
     pub unfinished: bool,
 }
 
@@ -214,9 +214,9 @@ fn is_unfinished(dir: &Path) -> bool {
 #[derive(Debug, Default)]
 struct Size {
     bytes: u64,
-    /// When a file was last modified, in seconds since 1970.
+    /// The time of the last modification of a file, in seconds since 1970.
     last: f64,
-    /// Whether there are output files.
+    /// `true` if there are output files.
     outputs: bool,
 }
 

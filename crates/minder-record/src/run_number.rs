@@ -18,7 +18,7 @@ const COUNTER: &str = "counter";
 /// The digits of a number in the file. All numbers have the same length, so that a new one
 /// overwrites the old one exactly.
 const DIGITS: usize = 20;
-/// How often the lock of the file is tried.
+/// The number of times that the lock of the file is tried.
 const LOCK_TRIES: u32 = 1_000;
 
 /// Returns the number of a new run. It is higher than those of all runs before. Two runs get the

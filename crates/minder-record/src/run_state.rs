@@ -35,7 +35,7 @@ pub struct RunState {
     blocks: Blocks,
 }
 
-/// Which arguments of a job are compared when a run is resumed.
+/// The arguments of a job that are compared when a run is resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComparedArgs {
     /// None.

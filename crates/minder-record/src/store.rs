@@ -21,9 +21,9 @@ use crate::manifest::{ARGUMENTS, MANIFEST, Manifest, UNFINISHED};
 const LOCK: &str = "lock";
 /// The number of digits of an id.
 pub(crate) const ID_LEN: usize = 8;
-/// How often a lock is tried that only readers hold.
+/// The number of times that a lock is tried that only readers hold.
 const LOCK_TRIES: u32 = 10_000;
-/// How many ids are tried for a new run.
+/// The number of ids that are tried for a new run.
 const ID_TRIES: u32 = 100;
 
 /// A run in the state directory.
@@ -33,8 +33,8 @@ pub struct RunEntry {
     pub id: String,
     /// The directory of the run.
     pub dir: PathBuf,
-    /// When it began, in seconds since 1970. Comes from the manifest, or from the modification time
-    /// of the directory if the manifest cannot be read.
+    /// The time at which it began, in seconds since 1970. Comes from the manifest, or from the
+    /// modification time of the directory if the manifest cannot be read.
     pub at: f64,
     /// The manifest, or the reason why it cannot be read.
     pub manifest: Result<Manifest>,

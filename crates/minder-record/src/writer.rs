@@ -17,7 +17,7 @@ use crate::manifest::{self, InputSource, Manifest};
 use crate::store::{self, FileKind};
 use crate::{codec, reader, run_number};
 
-/// How long [`RunLock::acquire`] waits for a run that another process works on.
+/// The time for which [`RunLock::acquire`] waits for a run that another process works on.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(1500);
 /// The time between two tries.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
@@ -31,10 +31,10 @@ pub struct JournalWriter {
     attempt: u32,
     /// Locked for each append, so that lines of several threads do not mix.
     journal: Mutex<LineWriter<File>>,
-    /// Whether the journal has events that a later attempt needs. Set before they are appended, and
-    /// never cleared; independent of `journal`.
+    /// `true` once the journal has events that a later attempt needs. Set before they are appended,
+    /// and never cleared; independent of `journal`.
     used: AtomicBool,
-    /// Whether the caller wants nothing of an unused attempt to remain, even if it is the first.
+    /// `true` if the caller wants nothing of an unused attempt to remain, even if it is the first.
     discarded: AtomicBool,
     /// The operating system releases the lock when this process exits, however it exits.
     _lock: File,

@@ -1,4 +1,4 @@
-//! What reports the exit of a child to a task.
+//! Reports the exit of a child to a task.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -16,13 +16,14 @@ const READ_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Feed {
     pipe: Writer,
-    /// What is to be written next, and how much of it is written.
+    /// The bytes to write next, of which `written` are written.
     bytes: Vec<u8>,
     written: usize,
     /// The blocks of a reader that follow.
     blocks: Option<Receiver<io::Result<Vec<u8>>>>,
     is_line_open: bool,
-    /// How many end-of-file characters of a terminal are to be written, once all bytes are.
+    /// The number of end-of-file characters of a terminal that are to be written, once all bytes
+    /// are.
     ends_left: Option<u8>,
 }
 

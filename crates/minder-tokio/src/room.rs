@@ -10,7 +10,7 @@ use tokio::time::timeout;
 /// The longest time between two attempts. Other code may have made room meanwhile.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// How many children of this process run for an [`output`](crate::output()) or a
+/// The number of children of this process that run for an [`output`](crate::output()) or a
 /// [`status`](crate::status()). Descriptors belong to the process, whatever the number of runtimes.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 /// Wakes one start that waits.

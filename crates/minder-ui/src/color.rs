@@ -7,7 +7,7 @@ use std::io::{IsTerminal, stderr};
 
 use anstyle::{AnsiColor, Style};
 
-/// When colors are used.
+/// The condition under which colors are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum When {
     /// On a terminal, unless the environment disables them.

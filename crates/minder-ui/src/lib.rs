@@ -1,5 +1,5 @@
-//! What people and programs read of the command `minder`: messages on stderr, tables, colors, symbols, units,
-//! and rows as CSV or JSON lines. The command and its laboratory share it.
+//! The output of the command `minder` for people and programs: messages on stderr, tables, colors,
+//! symbols, units, and rows as CSV or JSON lines. The command and its laboratory share it.
 
 pub mod exit;
 pub mod units;

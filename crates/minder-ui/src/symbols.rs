@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What takes the place of characters in a locale without UTF-8.
+/// The substitutes of characters in a locale without UTF-8.
 const REPLACEMENTS: [(&str, &str); 6] =
     [(" · ", ", "), ("·", ","), ("…", "..."), ("→", "->"), ("×", "x"), ("±", "+-")];
 

@@ -20,7 +20,7 @@ const PADDED_MAX: usize = 100;
 /// The minimum width to which a column is truncated.
 const TRUNCATED_MIN: usize = 10;
 const GAP: &str = "  ";
-/// What precedes a line below a row.
+/// The text before a line below a row.
 const INDENT: &str = "    ";
 
 /// A column of a table.
@@ -33,7 +33,7 @@ pub struct Column {
     narrow: Narrow,
 }
 
-/// What happens to a column if the terminal is too narrow for it.
+/// The treatment of a column if the terminal is too narrow for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Narrow {
     /// It stays.
@@ -87,11 +87,11 @@ pub struct Table<'a> {
     symbols: Symbols,
     /// Rows that were not written yet, each with the lines below it.
     buffered: Vec<(Vec<String>, Vec<String>)>,
-    /// How the columns are written, once the first row was written.
+    /// The layout of the columns, once the first row was written.
     layout: Option<Layout>,
 }
 
-/// How the columns of a table are written.
+/// The layout of the columns of a table.
 #[derive(Debug)]
 struct Layout {
     /// The width of each column.

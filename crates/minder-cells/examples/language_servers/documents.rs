@@ -32,7 +32,7 @@ names.^append(os.^name)
 ages.^clear()
 ";
 
-/// What a server understands.
+/// The language of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
     Cpp,

@@ -1,4 +1,4 @@
-//! What is counted and measured, and how it is printed.
+//! The figures that are counted and measured, and their printed form.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ pub(crate) struct Figures {
     pub(crate) functions: usize,
     /// The completion with the longest name.
     pub(crate) longest_label: String,
-    /// How often each method occurred.
+    /// The number of notifications of each method.
     pub(crate) notifications: BTreeMap<String, usize>,
     pub(crate) server_requests: BTreeMap<String, usize>,
     /// From bytes to typed values.

@@ -29,7 +29,7 @@ type Failure = Box<dyn std::error::Error>;
 const USAGE: &str =
     "usage: language_servers [--servers N] [--rounds N] [--deadline SECONDS] [cpp=COMMAND | python=COMMAND]…";
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options {
     servers: usize,
     rounds: usize,

@@ -57,8 +57,8 @@ impl<'a> Message<'a> {
     }
 }
 
-/// What can be inserted: a part of the answer to a request for completions. The text is the one in the
-/// cells.
+/// One text that can be inserted: a part of the answer to a request for completions. The text is
+/// the one in the cells.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 pub(crate) struct Completion<'a> {

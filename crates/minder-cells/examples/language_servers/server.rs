@@ -20,23 +20,24 @@ struct Pending {
     sent: Instant,
 }
 
-/// What this program knows of a server.
+/// The state of one server.
 pub(crate) struct Server {
     /// Its program and its number.
     name: String,
     language: Language,
     uri: String,
     pub(crate) decoder: FrameDecoder,
-    /// What the pipe had no room for.
+    /// The bytes for which the pipe had no room.
     pub(crate) unsent: Vec<u8>,
     pending: BTreeMap<u64, Pending>,
     requests: u64,
     rounds_left: usize,
-    /// Whether the notification `exit` was sent.
+    /// `true` once the notification `exit` was sent.
     is_leaving: bool,
     /// The bytes of output so far.
     received: u64,
-    /// Where the last message begins, header included, and its bytes without the header.
+    /// The position at which the last message begins, header included, and its bytes without the
+    /// header.
     last: Option<(u64, u64)>,
     /// The results that are kept, the oldest first.
     pub(crate) kept: VecDeque<Root>,

@@ -15,7 +15,7 @@ use crate::messages::{COMPLETION, Completion, Message};
 use crate::results::Results;
 use crate::server::Server;
 
-/// How long killed servers may take to exit.
+/// The time that killed servers may take to exit.
 const KILL_TIME: Duration = Duration::from_secs(10);
 
 /// A program, and the language that it understands.
@@ -35,7 +35,7 @@ pub(crate) struct Session {
     rounds: usize,
     start: Instant,
     deadline: Instant,
-    /// When this thread looked for events last.
+    /// The time at which this thread last looked for events.
     looked: Instant,
     /// A time before which the present event had not happened.
     arrived_after: Instant,

@@ -76,7 +76,7 @@ struct Part<'a, S> {
     words: &'a mut Vec<u64>,
     /// The levels that it may have.
     levels: usize,
-    /// Whether it is the key of a map, so that a text becomes a symbol.
+    /// `true` if it is the key of a map, so that a text becomes a symbol.
     is_key: bool,
 }
 

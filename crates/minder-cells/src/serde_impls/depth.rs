@@ -1,4 +1,4 @@
-//! How deep values may be nested.
+//! The limit on the nesting of values.
 
 /// The most levels of arrays and objects that serde reads or writes here, in both directions.
 ///

@@ -2,7 +2,7 @@
 
 use crate::view::{Data, View};
 
-/// How a list ends.
+/// The end of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// With the empty list.

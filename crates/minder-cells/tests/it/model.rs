@@ -27,7 +27,7 @@ struct Model {
     objects_max: usize,
     /// The first roots, which are never released.
     kept: usize,
-    /// How often the heap was full.
+    /// The number of times that the heap was full.
     full: usize,
 }
 

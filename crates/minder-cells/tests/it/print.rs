@@ -80,7 +80,7 @@ fn strings_are_escaped_as_each_language_needs() {
     }
 }
 
-/// What Emacs 28 reads as the symbol of this name, and as nothing else.
+/// A printed name is one that Emacs 28 reads as the symbol of this name, and as nothing else.
 #[test]
 fn symbols_have_backslashes_where_lisp_would_read_something_else() {
     for name in

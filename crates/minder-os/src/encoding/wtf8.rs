@@ -47,7 +47,7 @@ pub(super) fn units_or_replaced(mut bytes: &[u8]) -> Vec<u16> {
     }
 }
 
-/// How many bytes a surrogate that stands alone takes.
+/// The number of bytes of an unpaired surrogate.
 const SURROGATE_LEN: usize = 3;
 
 /// The surrogate that these bytes begin with.

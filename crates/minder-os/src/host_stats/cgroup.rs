@@ -7,7 +7,7 @@ use super::types::Memory;
 
 /// The files of one version of the hierarchy.
 struct Version {
-    /// How its line in `/proc/self/mountinfo` begins after ` - `.
+    /// The text with which its line in `/proc/self/mountinfo` continues after ` - `.
     kind: &'static str,
     limit: &'static str,
     usage: &'static str,

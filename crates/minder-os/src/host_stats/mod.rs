@@ -1,4 +1,4 @@
-//! How busy this machine is: runnable processes, memory, swapping, disks and processors.
+//! The load of this machine: runnable processes, memory, swapping, disks and processors.
 //!
 //! A value that a system does not report is `Unsupported`.
 

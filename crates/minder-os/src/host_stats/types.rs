@@ -30,7 +30,7 @@ pub struct SwapCounters {
     pub pages_out: u64,
 }
 
-/// How long a disk has been busy.
+/// The time for which a disk has been busy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskStats {
     /// The name of the disk.

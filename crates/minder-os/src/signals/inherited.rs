@@ -1,4 +1,4 @@
-//! Whether SIGPIPE was ignored when the process started.
+//! Reports whether SIGPIPE was ignored when the process started.
 //!
 //! Rust's runtime ignores the signal before `main`. So a function that the loader calls before the
 //! runtime starts, as it calls constructors of C++, looks at it and changes nothing.

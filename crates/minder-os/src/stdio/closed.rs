@@ -1,4 +1,4 @@
-//! Which standard streams were closed when the process started.
+//! Reports which standard streams were closed when the process started.
 //!
 //! Rust's runtime opens the null device in place of a closed stream before `main`. So a function
 //! that the loader calls before the runtime starts, as it calls constructors of C++, looks at the

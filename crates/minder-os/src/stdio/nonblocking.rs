@@ -5,7 +5,7 @@ use std::io;
 
 use super::system;
 
-/// How to write to one file without waiting for its reader. The file itself stays as it is: it may be
+/// Writes to one file without waiting for its reader. The file itself stays as it is: it may be
 /// shared with other processes, which do not expect that their writes fail.
 ///
 /// - Linux: pwritev2(2) with `RWF_NOWAIT` for pipes and sockets. For terminals, named pipes and older

@@ -9,8 +9,8 @@ use rustix::termios::isatty;
 
 use crate::files::send_file;
 
-/// What a pipe that is ready takes at once: `PIPE_BUF`, which is 4,096 on Linux (pipe(7)) and elsewhere at
-/// least 512 (limits.h in POSIX).
+/// The number of bytes that a ready pipe takes at once: `PIPE_BUF`, which is 4,096 on Linux
+/// (pipe(7)) and elsewhere at least 512 (limits.h in POSIX).
 const SLICE: usize = if cfg!(any(target_os = "linux", target_os = "android")) { 4096 } else { 512 };
 
 #[derive(Debug)]

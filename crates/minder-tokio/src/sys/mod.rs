@@ -1,4 +1,4 @@
-//! What differs between operating systems: pipes, and what reports the exit of a child.
+//! The parts that differ between operating systems: pipes, and reports of the exit of a child.
 //!
 //! | | Unix | Windows |
 //! | --- | --- | --- |

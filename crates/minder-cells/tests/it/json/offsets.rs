@@ -1,4 +1,4 @@
-//! Where an error is found, and what it is.
+//! The position and the kind of each error in a message.
 
 use minder_cells::{JsonErrorKind as Kind, RegionPool};
 

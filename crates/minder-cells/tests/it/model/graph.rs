@@ -16,7 +16,7 @@ pub(crate) enum Item {
     Object(usize),
 }
 
-/// What a heap has in cells.
+/// An object that a heap has in cells.
 #[derive(Clone, Debug)]
 pub(crate) enum Object {
     Float(u64),
@@ -41,7 +41,7 @@ impl Object {
     }
 }
 
-/// What is reachable.
+/// The numbers of reachable cells, objects and symbols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reachable {
     pub(crate) cells: usize,

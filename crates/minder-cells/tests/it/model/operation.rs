@@ -14,7 +14,7 @@ const ROOTS_MAX: usize = 24;
 /// A value of the heap, and the same one of the graph.
 type Held<'h> = (Value<'h>, Item);
 
-/// What an operation may use.
+/// The state that an operation may use.
 pub(crate) struct Operation<'p, 'a, 'h> {
     pub(crate) cells: &'p mut Mutator<'a, 'h>,
     pub(crate) graph: &'p mut Graph,
