@@ -37,7 +37,7 @@ use crate::settings::Applied;
 /// times as much without optimisation.
 const STACK_MIN: u64 = if cfg!(debug_assertions) { 512 << 10 } else { 96 << 10 };
 
-/// What `minder --version` prints.
+/// The output of `minder --version`.
 const VERSION: &str = concat!("minder ", env!("CARGO_PKG_VERSION"), "\n");
 
 /// Runs the command with these arguments. The first is the name by which it was started.

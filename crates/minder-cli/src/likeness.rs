@@ -1,4 +1,4 @@
-//! How alike two words are, to suggest a word in place of one that is not known.
+//! Measures how alike two words are, to suggest a word in place of one that is not known.
 
 use std::cmp::Reverse;
 

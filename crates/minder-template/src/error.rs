@@ -16,7 +16,7 @@ pub struct Error {
 pub(crate) struct NumberCheck {
     /// Its spelling in the template.
     pub(crate) text: &'static [u8],
-    /// Where it stands, for messages.
+    /// Its position in the line, for messages.
     pub(crate) position: &'static str,
 }
 

@@ -15,7 +15,7 @@ use crate::word_list::lists;
 /// The minimum length of an abbreviated long option.
 const ABBREVIATION_MIN: usize = 3;
 
-/// What the program texts in a command contain.
+/// The content of the program texts in a command.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProgramText {
     /// A program text contains an expansion.
@@ -28,7 +28,7 @@ pub(crate) struct ProgramText {
     pub(crate) shell_texts: Vec<ShellText>,
 }
 
-/// Which values may stand in program texts.
+/// The values that may stand in program texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trust {
     Nothing,

@@ -1,4 +1,4 @@
-//! Which shells may run a line. The line must be safe in each of them.
+//! The shells that may run a line. The line must be safe in each of them.
 
 use std::ffi::OsStr;
 use std::ops::BitOr;

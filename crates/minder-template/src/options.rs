@@ -13,9 +13,9 @@ pub struct Options {
     /// The shell of shell lines. The default is the shell of the operating system, `/bin/sh` or
     /// `cmd.exe`.
     pub shell: Option<OsString>,
-    /// Which arguments form a shell line.
+    /// The arguments that form a shell line.
     pub form: Form,
-    /// What the template repeats for each argument of a job.
+    /// The part of the template that is repeated for each argument of a job.
     pub repeat: Repeat,
     /// The arguments are never a shell line, whatever characters they contain.
     pub quote: bool,
@@ -33,7 +33,7 @@ pub struct Options {
     pub value_rules: ValueRules,
 }
 
-/// Which arguments form a shell line.
+/// The arguments that form a shell line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Form {
     /// A single argument with spaces or shell characters. Other arguments run without a shell.
@@ -43,7 +43,7 @@ pub enum Form {
     Line,
 }
 
-/// What the template repeats for each argument of a job.
+/// The part of the template that is repeated for each argument of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Repeat {
     /// The value: `a{}b` becomes `ax yb`.

@@ -10,7 +10,7 @@ use crate::placeholder::set::PlaceholderSet;
 /// The maximum nesting of commands and expansions.
 pub(crate) const NESTING_MAX: usize = 64;
 
-/// How a shell quotes, and how it receives values.
+/// The quoting of a shell, and the way in which it receives values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// POSIX quoting. Values are positional parameters.
@@ -28,7 +28,7 @@ pub(crate) struct Shell {
     /// Its name without directory, version and `.exe`.
     pub(crate) name: String,
     pub(crate) dialect: Dialect,
-    /// Which POSIX shells it may be, or `None` if it is unknown or not a POSIX shell.
+    /// The POSIX shells that it may be, or `None` if it is unknown or not a POSIX shell.
     pub(crate) kinds: Option<ShellSet>,
 }
 

@@ -74,13 +74,14 @@ pub struct CommandLength {
     /// The bytes that each argument adds besides itself: spaces, and the text around it in parts
     /// that are repeated.
     pub each: usize,
-    /// How often the command contains each argument as it is.
+    /// The number of times that the command contains each argument as it is.
     pub times: usize,
     /// The forms in which it contains each argument besides: `{.}`, `{/}`.
     pub(crate) transforms: [Option<Transform>; TRANSFORMS_MAX],
 }
 
-/// How many transformed placeholders are measured exactly. Others count as the whole argument.
+/// The number of transformed placeholders that are measured exactly. Others count as the whole
+/// argument.
 const TRANSFORMS_MAX: usize = 4;
 
 impl CommandLength {

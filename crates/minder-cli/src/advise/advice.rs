@@ -28,9 +28,9 @@ const ERROR_MIN: f64 = 0.03;
 const OTHERS_MIN: f64 = 0.05;
 /// The most that other programs take from the jobs.
 const OTHERS_MAX: f64 = 0.95;
-/// How far the part of unexplained time that is waiting may be off.
+/// The error, as a fraction, of the part of unexplained time that counts as waiting.
 const QUEUE_ERROR: f64 = 0.2;
-/// How much the time of one job differs between two runs.
+/// The fraction by which the time of one job differs between two runs.
 const JOB_ERROR: f64 = 0.1;
 /// The error for each job that was ended early, or did not run, as a part of all jobs.
 const MISSING_ERROR: f64 = 0.5;
@@ -75,20 +75,21 @@ pub(crate) enum Limit {
     Delay,
 }
 
-/// What the prediction does not know.
+/// A fact that the prediction does not know, or that limits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// How long jobs waited for a processor.
+    /// The time for which jobs waited for a processor.
     Queue,
-    /// How busy the processors were.
+    /// The load of the processors.
     Machine,
-    /// How many jobs ran at once, which was counted from the times of the jobs.
+    /// The number of jobs that ran at once, which was counted from the times of the jobs.
     Slots,
-    /// How many processors there were; those of now are taken.
+    /// The number of processors of the run; the present number is taken.
     Processors,
-    /// How long jobs take that were ended early.
+    /// The duration of jobs that were ended early.
     EndedEarly,
-    /// How long jobs take that are not in the record: they did not run, or minder terminated them.
+    /// The duration of jobs that are not in the record: they did not run, or minder terminated
+    /// them.
     NotRun,
     /// Other programs used this percentage of the processors.
     OtherPrograms(u32),
@@ -127,9 +128,9 @@ pub(crate) struct Advice {
     pub(crate) busy: Option<f64>,
     /// The part of the processors that other programs used, if it is notable.
     pub(crate) others: f64,
-    /// How many jobs ran at once.
+    /// The number of jobs that ran at once.
     pub(crate) slots: usize,
-    /// How long the run took. If jobs did not run, the predictions are about more jobs.
+    /// The duration of the run. If jobs did not run, the predictions are about more jobs.
     pub(crate) measured: Option<f64>,
     /// The least time between two starts, in seconds.
     pub(crate) delay: f64,
@@ -147,7 +148,7 @@ pub(crate) struct Advice {
     pub(crate) doubts: Vec<Doubt>,
     pub(crate) attempts: u32,
     pub(crate) retried: u64,
-    /// How many jobs the run has, if that is known.
+    /// The number of jobs of the run, if it is known.
     pub(crate) total: Option<u64>,
     /// The jobs that have an end in the record.
     pub(crate) recorded: u64,
@@ -315,7 +316,7 @@ fn leaves_out_much(facts: &RunFacts) -> bool {
         || left_out as f64 > LEFT_OUT_MAX * facts.jobs.len() as f64
 }
 
-/// How the run used the machine.
+/// The use of the machine by the run.
 ///
 /// What other programs used of the processors is not there for the jobs. That holds if the kernel
 /// shares the processors among groups (control groups, sessions), and if other programs use less

@@ -1,4 +1,4 @@
-//! What the record tells about a run: the times of its jobs, and how busy the machine was.
+//! The facts that the record has about a run: the times of its jobs, and the load of the machine.
 
 use std::fmt;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) struct JobTimes {
     end: End,
 }
 
-/// How a job ended.
+/// The end of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// By itself. A job that failed counts as well, because many programs report a result by their
@@ -142,15 +142,15 @@ impl fmt::Display for Unadvisable {
     }
 }
 
-/// What a record tells about a run.
+/// The facts that a record has about a run.
 #[derive(Debug, Default)]
 pub(crate) struct RunFacts {
     /// The jobs that were started and have ended, in the order of their starts.
     pub(super) jobs: Vec<JobTimes>,
     pub(super) not_started: u64,
-    /// How many of `jobs` a signal or a time-out ended.
+    /// The number of `jobs` that a signal or a time-out ended.
     pub(super) early: u64,
-    /// How many jobs the run has, if its manifest tells it.
+    /// The number of jobs of the run, if its manifest has it.
     total: Option<u64>,
     /// The least time between two starts, in seconds.
     pub(super) delay: f64,
@@ -160,7 +160,7 @@ pub(crate) struct RunFacts {
     pub(super) host: Option<AttemptHost>,
     /// The last event of each attempt.
     finished: Vec<AttemptFinished>,
-    /// Whether the last attempt has no last event, because it was killed.
+    /// `true` if the last attempt has no last event, because it was killed.
     pub(super) killed: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What a run tells about how to run it again: serially or concurrently, in which order, how many
-//! jobs at once.
+//! Derives from a run how to run it again: serially or concurrently, in which order, how many jobs
+//! at once.
 //!
 //! The code is pure: it gets what was recorded, and returns numbers. `commands::advise` reads the
 //! record and prints the result.

@@ -14,14 +14,14 @@ const EVENTS_MAX: usize = 4_000_000;
 /// The shortest time that a turnaround is compared with. For shorter jobs it says nothing.
 const OWN_MIN: f64 = 0.001;
 
-/// What a job needs.
+/// The work of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Work {
-    /// How long each of its threads computes, in seconds.
+    /// The time for which each of its threads computes, in seconds.
     pub(super) cpu: f64,
-    /// How many threads compute at once. At least 1.
+    /// The number of threads that compute at once. At least 1. At least 1.
     pub(super) width: f64,
-    /// How long it waits, in seconds.
+    /// The time for which it waits, in seconds.
     pub(super) wait: f64,
 }
 
@@ -45,7 +45,7 @@ fn speed(threads: f64, cores: f64) -> f64 {
 /// The result of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Schedule {
-    /// When the last job ends, in seconds.
+    /// The time at which the last job ends, in seconds.
     pub(super) elapsed: f64,
     /// The mean of the relative turnarounds: the time from the start of the run to the end of the
     /// job, divided by the time that the job takes alone.
@@ -60,7 +60,7 @@ struct Running {
     job: usize,
     /// The rest of its work.
     work: Work,
-    /// How many phases of computing are left.
+    /// The number of phases of computing that are left.
     phases: u32,
     computes: bool,
 }
@@ -158,7 +158,7 @@ pub(super) fn percentile(values: &mut [f32], fraction: f64) -> f64 {
     f64::from(*values.select_nth_unstable_by(index, f32::total_cmp).1)
 }
 
-/// What happens next.
+/// The next event of the simulation.
 enum Event {
     /// A job may start.
     Start,
@@ -169,10 +169,10 @@ enum Event {
 struct Simulation {
     cores: f64,
     now: f64,
-    /// How long a thread has computed that computed all the time. Threads of equal speed end their
-    /// phases in the order of this measure, whatever their speed is.
+    /// The time for which a thread has computed that computed all the time. Threads of equal speed
+    /// end their phases in the order of this measure, whatever their speed is.
     progress: f64,
-    /// How many threads compute.
+    /// The number of threads that compute.
     threads: f64,
     /// The ends of phases of computing, by `progress`.
     computing: BinaryHeap<Reverse<End>>,

@@ -11,9 +11,9 @@ use minder_ui::table::terminal_width;
 
 /// The width of the first column, the areas.
 const AREA_WIDTH: usize = 13;
-/// What stands before the rest of a text that is longer than a line.
+/// The text before the rest of a text that is longer than a line.
 const INDENT: &str = "  ";
-/// What stands between two mechanisms.
+/// The text between two mechanisms.
 const GAP: &str = "   ";
 /// The bounds of the width of a line. It is that of the terminal.
 const LINE_WIDTH_MIN: usize = 40;

@@ -35,9 +35,9 @@ use minder_runner::spawn_command;
 pub(crate) struct SemArgs {
     /// The name of the semaphore. Without one, the terminal's name is used.
     pub(crate) name: Option<OsString>,
-    /// How many commands may run at once, as typed.
+    /// The most commands that may run at once, as typed.
     pub(crate) jobs: Option<OsString>,
-    /// How long to wait for a slot, as typed.
+    /// The longest wait for a slot, as typed.
     pub(crate) timeout: Option<OsString>,
     pub(crate) foreground: bool,
     /// Only wait until no command holds a slot.
@@ -157,7 +157,7 @@ fn slots_max(jobs: Option<&OsStr>) -> Result<Option<usize>> {
     Ok(Some(slots).filter(|slots| *slots > 0))
 }
 
-/// How long to wait for a slot.
+/// The limit of a wait for a slot.
 #[derive(Clone, Copy, Debug)]
 struct WaitLimit {
     deadline: Instant,

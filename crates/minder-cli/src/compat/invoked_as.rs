@@ -1,4 +1,4 @@
-//! Which program minder is invoked as.
+//! Recognizes the program as which minder is invoked.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a command line of GNU parallel, `sem` or xargs becomes.
+//! The result of translating a command line of GNU parallel, `sem` or xargs.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use crate::commands::sem::SemArgs;
 use crate::commands::xargs::{FAILURE, XargsPlan};
 use crate::ui::with_stdout;
 
-/// What minder does for a command line of another program.
+/// The action of minder for a command line of another program.
 #[derive(Debug)]
 pub(crate) enum Translation {
     /// A run: the arguments after `minder run`, flags first.

@@ -30,7 +30,7 @@ use minder_template::{Form, Options, PlaceholderKind, PlaceholderSet, Repeat, Va
 /// The message for two inputs of which each is standard input.
 const STDIN_TWICE: &str = "standard input is read twice: name it as `-` once";
 
-/// Which program's rules apply where minder and GNU parallel differ.
+/// The program whose rules apply where minder and GNU parallel differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CompatMode {
     /// Those of `minder run`: a command of several arguments runs without a shell, and doubtful
@@ -141,7 +141,7 @@ pub(crate) struct ParsedCommandLine {
     pub(crate) width: Option<usize>,
     pub(crate) files: Vec<PathBuf>,
     pub(crate) stdin: bool,
-    /// What is cut into blocks for jobs.
+    /// The inputs that are cut into blocks for jobs.
     pub(crate) blocks: Vec<PipeInput>,
 }
 
@@ -282,9 +282,9 @@ fn split(words: &[OsString], flags: &InputFlags) -> (Vec<OsString>, Vec<OsString
 /// A separator that starts a list: `:::`, `:::+`, `::::` or `::::+`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark {
-    /// Whether the list contains names of files.
+    /// `true` if the list contains names of files.
     files: bool,
-    /// Whether the list is linked with the one before it.
+    /// `true` if the list is linked with the one before it.
     linked: bool,
 }
 

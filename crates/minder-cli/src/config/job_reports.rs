@@ -5,10 +5,10 @@ use minder_runner::report::FailureReason;
 
 use crate::flags::ControlFlags;
 
-/// Which ends of jobs are reported.
+/// The selection of ends of jobs that are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JobReports {
-    /// What `--halt` counts.
+    /// The ends that `--halt` counts.
     halt: Option<HaltTrigger>,
 }
 

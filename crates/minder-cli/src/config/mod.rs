@@ -42,20 +42,20 @@ use crate::flags::{
 use crate::ui::{Heartbeat, ProgressOptions};
 use minder_ui::color::When;
 
-/// What people see during a run.
+/// The settings of what people see during a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Display {
     pub(crate) progress: ProgressOptions,
     pub(crate) color: When,
-    /// Whether `--quiet` suppresses notices that report no failure.
+    /// `true` if `--quiet` suppresses notices that report no failure.
     pub(crate) quiet: bool,
-    /// Which ends of jobs have a line.
+    /// The ends of jobs that have a line.
     pub(crate) status_level: StatusLevel,
     /// The shortest run whose end is notified, if any is.
     pub(crate) notify: Option<Duration>,
-    /// Whether GNU parallel's command line is used, which has no summary without a terminal.
+    /// `true` if GNU parallel's command line is used, which has no summary without a terminal.
     pub(crate) parallel: bool,
-    /// Whether jobs write to the terminal themselves.
+    /// `true` if jobs write to the terminal themselves.
     pub(crate) straight: bool,
     /// The ends of jobs that GNU parallel reports, if its command line asks for any.
     pub(crate) reports: Option<JobReports>,
@@ -67,7 +67,7 @@ pub(crate) struct Parsed {
     pub(crate) command_line: ParsedCommandLine,
     pub(crate) slots: JobsSetting,
     pub(crate) order: OrderConfig,
-    /// Whether each argument is a command.
+    /// `true` if each argument is a command.
     runs_arguments: bool,
     pipe: Option<PipeConfig>,
     typed: Vec<OsString>,
@@ -354,7 +354,7 @@ const BATCH_SYSTEMS: [&str; 3] = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"];
 /// it too; there, Ctrl-C reaches minder alone.
 const SYSTEMD: &str = "INVOCATION_ID";
 
-/// How long a result is held back there.
+/// The time for which a result is held back there.
 const HOLD_RESULTS: Duration = Duration::from_millis(300);
 
 /// Returns how long results are held back, in case the run is about to end.

@@ -29,7 +29,7 @@ const AWK: [&str; 9] =
 pub(crate) struct Hint {
     /// The text that it is about.
     pub(crate) text: String,
-    /// What becomes of it.
+    /// The treatment of the text, as a predicate: `is passed on as text`.
     pub(crate) what: &'static str,
     pub(crate) advice: String,
 }

@@ -158,7 +158,7 @@ pub(crate) struct ControlFlags {
     pub(crate) interactive: bool,
 }
 
-/// Which exit status a run has.
+/// The rule for the exit status of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExitStatusFlag {
     /// The number of failed jobs, up to 100.

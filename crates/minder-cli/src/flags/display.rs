@@ -104,7 +104,7 @@ pub(crate) struct DisplayFlags {
     pub(crate) color_lines: bool,
 }
 
-/// Which ends of jobs have a line on stderr. Each level includes those before it.
+/// The ends of jobs that have a line on stderr. Each level includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum StatusLevel {
     /// None.
@@ -121,7 +121,7 @@ pub(crate) enum StatusLevel {
     All,
 }
 
-/// When colors are used.
+/// The condition under which colors are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal, unless NO_COLOR is set.

@@ -228,7 +228,7 @@ pub(crate) struct PlaceholderFlags {
     pub(crate) template: Vec<OsString>,
 }
 
-/// Where spaces and tabs are removed.
+/// The sides on which spaces and tabs are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Trim {
     /// Nowhere.
@@ -242,7 +242,7 @@ pub(crate) enum Trim {
     Lr,
 }
 
-/// Which jobs run first.
+/// The order in which jobs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OrderFlag {
     /// In the order of the input.

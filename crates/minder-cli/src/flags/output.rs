@@ -122,7 +122,7 @@ pub(crate) struct OutputFlags {
     pub(crate) tmpdir: Option<PathBuf>,
 }
 
-/// When the output of a finished job is shown.
+/// The time at which the output of a finished job is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputTimeFlag {
     /// When the job has finished.

@@ -182,17 +182,17 @@ pub(crate) struct Flag {
     /// The long name; the name of the field if there is none.
     pub(crate) name: &'static str,
     pub(crate) source: FlagSource,
-    /// Whether `minder run -h` shows the flag. `--help` shows all.
+    /// `true` if `minder run -h` shows the flag. `--help` shows all.
     pub(crate) is_daily: bool,
-    /// Whether the flag decides how an attempt runs the jobs and shows their output, so that `minder
-    /// resume` and `minder retry` have it, too. All others decide what the jobs are, what they see, or
-    /// where their results are stored.
+    /// `true` if the flag decides how an attempt runs the jobs and shows their output, so that
+    /// `minder resume` and `minder retry` have it, too. All others decide what the jobs are, what
+    /// they see, or where their results are stored.
     pub(crate) is_of_attempt: bool,
-    /// Whether the record repeats the flag. The others apply to one attempt only.
+    /// `true` if the record repeats the flag. The others apply to one attempt only.
     pub(crate) is_recorded: bool,
 }
 
-/// What may set a flag.
+/// The sources that may set a flag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FlagSource {
     /// Each file and variable may, a project's file for some flags only to some values.

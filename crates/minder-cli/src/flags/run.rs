@@ -141,7 +141,7 @@ pub(crate) struct RunFlags {
     _help: Option<bool>,
 }
 
-/// What to do with output that stays open after its job has exited.
+/// The treatment of output that stays open after its job has exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Leak {
     /// Close it after 100 ms without output, and print a message.

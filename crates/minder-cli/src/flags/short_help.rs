@@ -1,4 +1,4 @@
-//! What the short help shows: the commands of `minder -h` in groups, and the examples and daily flags of
+//! The short help: the commands of `minder -h` in groups, and the examples and daily flags of
 //! `minder run -h`. `minder run --help` begins with the same text.
 
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Which flags of `minder run` a file may set, and to which values.
+//! The flags of `minder run` that a file may set, and the values to which it may set them.
 
 use super::setting::Value;
 use crate::flags::{Flag, FlagSource};

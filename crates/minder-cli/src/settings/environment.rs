@@ -9,7 +9,7 @@ use super::interface::RunInterface;
 use super::setting::{Setting, Source, Value};
 use crate::likeness::nearest;
 
-/// What the name of each variable with a setting begins with.
+/// The prefix of the name of each variable with a setting.
 const PREFIX: &str = "MINDER_RUN_";
 /// The variable that selects the profile.
 pub(crate) const PROFILE: &str = "MINDER_RUN_PROFILE";

@@ -30,7 +30,7 @@ struct Reader<'a> {
     kind: FileKind,
     /// The user's file, which messages name.
     user_path: Option<PathBuf>,
-    /// Where each line begins.
+    /// The position at which each line begins.
     line_starts: Vec<usize>,
     interface: &'a mut RunInterface,
 }

@@ -20,7 +20,7 @@ pub(crate) enum FileKind {
     User,
 }
 
-/// What is at a path.
+/// The result of reading a settings file.
 #[derive(Debug)]
 pub(super) enum Found {
     Absent,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Error, anyhow};
 
-/// Where a setting comes from.
+/// The origin of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A line of a file.

@@ -12,7 +12,7 @@ use minder_ui::symbols::Symbols;
 /// The fewest columns for the command of a job.
 const NAME_MIN: usize = 10;
 
-/// How the lines look.
+/// The style of the lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobLines {
     pub(crate) palette: Palette,

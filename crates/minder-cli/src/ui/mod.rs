@@ -1,4 +1,4 @@
-//! What people see of a run: messages, the progress display, the summary.
+//! The parts of a run that people see: messages, the progress display, the summary.
 
 mod notify;
 mod progress;

@@ -11,7 +11,7 @@ use minder::{Command, Stdio};
 use minder_ui::color::can_draw;
 use minder_ui::write_stderr;
 
-/// How long the program that shows the notification may take.
+/// The longest time for which the program that shows the notification may run.
 const PROGRAM_TIMEOUT: Duration = Duration::from_secs(2);
 /// A script for osascript(1), which takes the texts as arguments.
 const APPLE_SCRIPT: [&str; 6] =

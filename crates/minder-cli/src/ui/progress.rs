@@ -42,15 +42,15 @@ const STATUS_DELAY: Duration = Duration::from_secs(2);
 
 /// The interval between two drawings on a terminal.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
-/// When a display that shows nothing more is drawn next.
+/// The time of the next drawing of a display that shows nothing more.
 const NEVER: Duration = Duration::from_nanos(u64::MAX);
 /// The interval between two samples of the run if stderr is not a terminal.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// The minimum time between a drawing and the next one that follows output. If output arrives
 /// faster, the display is drawn at the next [`DRAW_INTERVAL`].
 const REDRAW_DELAY: Duration = Duration::from_millis(2);
-/// How long an incomplete line of output postpones a display that a flag requests. The status line waits
-/// until the line is complete.
+/// The longest time for which an incomplete line of output postpones a display that a flag
+/// requests. The status line waits until the line is complete.
 const INCOMPLETE_LINE_MAX: Duration = Duration::from_millis(500);
 /// If less time is left, the time of the end includes seconds.
 const SECONDS_MAX: Duration = Duration::from_secs(600);
@@ -67,8 +67,8 @@ struct Inner {
     options: ProgressOptions,
     palette: Palette,
     symbols: Symbols,
-    /// When [`Progress::draw`] has something to do next, in nanoseconds since the start of the run.
-    /// Only the main thread uses it, so it needs no lock.
+    /// The time at which [`Progress::draw`] has something to do next, in nanoseconds since the
+    /// start of the run. Only the main thread uses it, so it needs no lock.
     next: AtomicU64,
     state: Mutex<State>,
 }
@@ -77,9 +77,9 @@ struct Inner {
 struct State {
     sink: Box<dyn Sink>,
     estimate: Estimate,
-    /// When the last plain line was written, or what counts as one.
+    /// The time at which the last plain line was written, or what counts as one.
     line_at: Duration,
-    /// Whether there was a message since the last sample.
+    /// `true` if there was a message since the last sample.
     has_message: bool,
     /// The number of frames so far.
     frames: usize,

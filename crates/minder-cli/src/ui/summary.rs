@@ -12,9 +12,9 @@ use minder_runner::text::{count, escape, time};
 use minder_ui::color::Palette;
 use unicode_width::UnicodeWidthStr;
 
-/// What stands between two parts of the first line.
+/// The text between two parts of the first line.
 const SEPARATOR: &str = " · ";
-/// What stands before the rest of a first line that is too long.
+/// The text before the rest of a first line that is too long.
 const INDENT: &str = "  ";
 
 /// Formats the summary of a run.

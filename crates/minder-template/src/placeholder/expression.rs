@@ -19,7 +19,7 @@ pub(crate) struct Placeholder {
     checked: Option<&'static str>,
 }
 
-/// What a placeholder reads from a job.
+/// The part of a job that a placeholder reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Every argument, one after the other.
@@ -35,7 +35,7 @@ pub(crate) enum Source {
     PaddedSlot,
 }
 
-/// How an argument becomes the value of a placeholder.
+/// The way in which an argument becomes the value of a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueForm {
     /// The argument, transformed.

@@ -1,4 +1,4 @@
-//! Where a shell line contains a placeholder.
+//! The places in a shell line that contain a placeholder.
 
 use crate::placeholder::expression::Placeholder;
 

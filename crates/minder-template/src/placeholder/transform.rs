@@ -1,4 +1,4 @@
-//! What a placeholder removes from its value, or puts in its place.
+//! The changes that a placeholder makes to its value.
 
 use std::borrow::Cow;
 

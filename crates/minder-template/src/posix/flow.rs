@@ -1,4 +1,4 @@
-//! Which variables of a line may hold a value, and which ones the shell reads as code.
+//! Finds the variables of a line that may hold a value, and those that the shell reads as code.
 //!
 //! A value in a variable is as dangerous as the value itself if the shell evaluates the variable.
 //! So the scanner records each store, each copy and each evaluation by the variable's name, and
@@ -35,7 +35,7 @@ struct ComposedCall {
     variables: Vec<Vec<u8>>,
 }
 
-/// What a line does with its variables.
+/// The uses of variables in a line.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Flow {
     kinds: ShellSet,

@@ -55,7 +55,7 @@ struct RenderedLine {
     parameters: Vec<(Placeholder, usize)>,
 }
 
-/// How many lines are kept for numbers of arguments other than one.
+/// The number of lines that are kept for numbers of arguments other than one.
 const RENDERED_MAX: usize = 4;
 
 /// The maximum length of a line: Linux limits one argument to 128 KiB with its terminating byte

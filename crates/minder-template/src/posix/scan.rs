@@ -13,7 +13,7 @@ use crate::posix::scanner::{ScanRules, Scanner};
 use crate::posix::variables;
 use crate::program_text::ValueCheck;
 
-/// What a scan finds in a line.
+/// The result of scanning a line.
 #[derive(Debug)]
 pub(crate) struct ScannedLine {
     pub(crate) sites: Vec<PlaceholderSite>,
@@ -21,7 +21,7 @@ pub(crate) struct ScannedLine {
     ///
     /// [`Repeat::Context`]: crate::options::Repeat::Context
     pub(crate) spans: Vec<Range<usize>>,
-    /// Where another argument of the last command goes, if the line ends in a simple command.
+    /// The position for another argument of the last command, if the line ends in a simple command.
     pub(crate) tail: Option<usize>,
     /// The placeholders that are the name of a command.
     pub(crate) command_names: Vec<Placeholder>,

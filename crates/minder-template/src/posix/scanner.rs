@@ -18,7 +18,7 @@ use crate::posix::flow::Flow;
 use crate::program_text::ValueCheck;
 use crate::shell::NESTING_MAX;
 
-/// How a line is scanned.
+/// The rules by which a line is scanned.
 #[derive(Debug, Clone)]
 pub(crate) struct ScanRules {
     /// The shells that may run the line.
@@ -47,7 +47,7 @@ pub(crate) struct Forbidden {
     pub(crate) number: Option<&'static str>,
 }
 
-/// Where a list of commands ended.
+/// The end of a list of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListEnd {
     /// At the end of the line.
@@ -111,7 +111,7 @@ pub(crate) struct Scanner<'a> {
     pub(crate) count: usize,
     /// The next word is required: see [`PlaceholderSite::is_required`].
     pub(crate) is_required: bool,
-    /// Where another argument of the last command goes, if the line ends in a simple command.
+    /// The position for another argument of the last command, if the line ends in a simple command.
     pub(crate) tail: Option<usize>,
 }
 

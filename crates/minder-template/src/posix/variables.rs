@@ -9,7 +9,7 @@
 use crate::kinds::{ALL, BASH, BUSYBOX, DASH, KSH, MKSH, ShellSet, YASH, ZSH};
 use crate::word_list::lists;
 
-/// What a shell does with the text that is assigned to a variable.
+/// The use that a shell makes of the text that is assigned to a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// Stores it.

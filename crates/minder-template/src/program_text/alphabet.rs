@@ -5,7 +5,7 @@ use crate::word_list::lists;
 /// The byte that stands for a value in a program text. No argument of a command contains it.
 pub(crate) const VALUE: u8 = 0;
 
-/// What a value may be.
+/// The texts that a value may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Alphabet {
     /// Letters, digits and [`MARKS`], except these bytes.

@@ -5,7 +5,7 @@ use super::alphabet::{Alphabet, VALUE};
 use super::syntax::{Syntax, exclude_formats};
 use crate::word_list::lists;
 
-/// What the previous token says about a `/`.
+/// The meaning of a `/` after the previous token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Previous {
     /// An operator: a regular expression begins.

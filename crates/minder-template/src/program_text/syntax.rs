@@ -1,8 +1,8 @@
-//! What is special about each language, and what its program texts may not contain.
+//! The syntax of each language, and the parts that its program texts may not contain.
 
 use crate::word_list::lists;
 
-/// What is special about a language of expressions and statements.
+/// The syntax of a language of expressions and statements.
 #[derive(Debug)]
 pub(super) struct Syntax {
     /// The quotes of strings in which only a backslash is special.

@@ -13,7 +13,7 @@ pub(crate) struct ValueCheck {
     pub(crate) placeholder: &'static [u8],
     pub(crate) alphabet: Alphabet,
     pub(crate) program: String,
-    /// What to write instead.
+    /// The text that tells the user what to write instead.
     pub(crate) hint: String,
 }
 

@@ -32,7 +32,7 @@ use crate::placeholder::site::{PlaceholderSite, Quote};
 use crate::windows::scanned_line::{ScannedLine, SiteContext};
 use crate::word::{Word, only_word};
 
-/// How a line is scanned.
+/// The rules by which a line is scanned.
 pub(crate) struct Rules<'a> {
     pub(crate) placeholders: &'a PlaceholderSet,
     pub(crate) repeat: Repeat,

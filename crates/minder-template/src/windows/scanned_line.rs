@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::placeholder::site::PlaceholderSite;
 
-/// What rendering must know about a site besides its quotes.
+/// The properties of a site that rendering needs besides its quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SiteContext {
     /// A program parses the word by the rules of the MSVC runtime: backslashes before a quote are
@@ -14,7 +14,7 @@ pub(crate) struct SiteContext {
     pub(crate) expanded_twice: bool,
 }
 
-/// What a scan finds in a line.
+/// The result of scanning a line.
 #[derive(Debug)]
 pub(crate) struct ScannedLine {
     pub(crate) sites: Vec<PlaceholderSite>,
@@ -22,6 +22,6 @@ pub(crate) struct ScannedLine {
     pub(crate) contexts: Vec<SiteContext>,
     /// The words that are repeated for each argument.
     pub(crate) spans: Vec<Range<usize>>,
-    /// Where another argument of the last command goes, if the line ends in a simple command.
+    /// The position for another argument of the last command, if the line ends in a simple command.
     pub(crate) tail: Option<usize>,
 }

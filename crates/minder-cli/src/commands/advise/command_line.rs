@@ -41,7 +41,7 @@ impl CommandLine {
     }
 }
 
-/// What was asked of the run.
+/// The flags and arguments of the run, as its manifest has them.
 #[derive(Debug)]
 pub(super) struct Request {
     manifest: Manifest,

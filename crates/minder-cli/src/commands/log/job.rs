@@ -60,15 +60,15 @@ struct RecordedJob<'a> {
     job: &'a JobFinished,
     /// The tries that failed before another one was to follow.
     tries: &'a [JobFinished],
-    /// Whether `job` is the last of them: no try followed it.
+    /// `true` if `job` is the last of them: no try followed it.
     waits: bool,
     /// `None` if the manifest cannot be read.
     request: Option<Request<'a>>,
-    /// Where output is that was not shown yet.
+    /// The segments of output that was not shown yet.
     waiting: &'a [OutputSegment],
 }
 
-/// What was asked of the run.
+/// The flags and the number of jobs of the run, as its manifest has them.
 struct Request<'a> {
     manifest: &'a Manifest,
     /// The flags of the run, if this version knows them.

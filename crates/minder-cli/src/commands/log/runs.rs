@@ -27,11 +27,11 @@ use minder_ui::table::{Column, Table};
 
 /// The minimum number of digits of an abbreviated id.
 const DIGITS_MIN: usize = 4;
-/// How many arguments of a run are listed.
+/// The most arguments of a run that are listed.
 const ARGUMENTS_MAX: usize = 3;
 /// The maximum width of each.
 const ARGUMENT_WIDTH_MAX: usize = 24;
-/// How much of a file is read for them, in bytes.
+/// The number of bytes of a file that are read for them.
 const ARGUMENTS_BYTES_MAX: u64 = 4096;
 
 /// Lists the newest runs, at most `number`.

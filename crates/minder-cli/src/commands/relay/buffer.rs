@@ -24,7 +24,7 @@ const LARGE_BURST: usize = 128 << 10;
 const SHORT: usize = 4 << 10;
 /// A burst of output ends when nothing was taken for this time.
 const BURST_GAP: Duration = Duration::from_millis(10);
-/// What one burst may hand on at once, in bytes and in pieces, before it is gathered.
+/// The most bytes, and the most pieces, that one burst may hand on at once before it is gathered.
 const BURST_BYTES: usize = 16 << 10;
 const BURST_PIECES: u32 = 4;
 /// With less room than this, the output of the child is not read.
@@ -44,18 +44,18 @@ pub(super) struct OutputBuffer {
 #[derive(Debug)]
 struct State {
     bytes: VecDeque<u8>,
-    /// When the oldest and the newest of the bytes arrived.
+    /// The times at which the oldest and the newest of the bytes arrived.
     oldest_at: Instant,
     newest_at: Instant,
     burst: Burst,
     /// The bytes at which the taking thread is woken before its time; 0 if it does not wait.
     wake_at: usize,
-    /// Whether the pushing thread has stopped because there was too little room.
+    /// `true` if the pushing thread has stopped because there was too little room.
     is_full: bool,
     phase: Phase,
 }
 
-/// How far the output has come.
+/// The progress of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The child may write more.
@@ -68,7 +68,7 @@ pub(super) enum Phase {
     Closed,
 }
 
-/// What was handed on recently.
+/// The bytes that were handed on recently.
 #[derive(Debug)]
 struct Burst {
     last_at: Instant,

@@ -15,8 +15,8 @@ use super::buffer::{OutputBuffer, Phase};
 use super::streams::{ChildInput, READ_MAX, pass_input, read_output, start, write_output};
 use crate::flags::RelayFlags;
 
-/// How long the output may be silent after the end of the child. Then a process in the background keeps
-/// it open, and is not waited for.
+/// The time for which the output may be silent after the end of the child. Then a process in the
+/// background keeps it open, and is not waited for.
 const SILENCE_MAX: Duration = Duration::from_millis(100);
 /// The first and the longest pause between two looks at what the reader has not read.
 const LINGER_PAUSES: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(10));
@@ -25,7 +25,7 @@ const SIGNALS: Token = Token(0);
 const EXIT: Token = Token(1);
 const OUTPUT: Token = Token(2);
 
-/// Where the output of the child is read.
+/// The place where the output of the child is read.
 #[derive(Debug)]
 pub(super) enum Output {
     /// By this thread. `is_watched`: the poller reports when there is some.
@@ -48,11 +48,11 @@ pub(super) struct Session {
     stdout: File,
     linger: Duration,
     pub(super) has_terminal: bool,
-    /// Whether the child is in our process group, so that keys of our terminal reach it.
+    /// `true` if the child is in our process group, so that keys of our terminal reach it.
     pub(super) shares_group: bool,
-    /// When and how the child ended.
+    /// The time and the status of the child's end.
     pub(super) end: Option<(Instant, ExitStatus)>,
-    /// Whether a signal asked to exit after the child had ended.
+    /// `true` if a signal asked to exit after the child had ended.
     pub(super) is_hurried: bool,
     piece: Vec<u8>,
 }

@@ -11,7 +11,7 @@ use minder_runner::Confirm;
 
 use crate::ui::Progress;
 
-/// How often a prompt checks whether the run ends.
+/// The interval at which a prompt checks whether the run ends.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Prompts on the controlling terminal, whatever standard input and standard output are.

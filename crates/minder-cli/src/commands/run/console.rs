@@ -40,7 +40,7 @@ pub(super) struct Console {
 #[derive(Debug)]
 struct SlowCheck {
     jobs: SlowJobs,
-    /// When to check next; `None` once enough jobs were named.
+    /// The time of the next check; `None` once enough jobs were named.
     next: Option<Instant>,
 }
 

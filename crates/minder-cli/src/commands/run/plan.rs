@@ -201,8 +201,9 @@ fn limit_arguments(arguments: &mut ArgumentReader, config: &RunConfig) {
     arguments.set_costs(lengths.once, cost, template.bytes_max(), || template.arguments_max(), line);
 }
 
-/// How much of the operating system's limit a byte of a command may take. On Unix it may be a word with a
-/// pointer, and a shell line refers to each word once more; on Windows each may need quotes.
+/// The most of the operating system's limit that one byte of a command may take. On Unix it may be
+/// a word with a pointer, and a shell line refers to each word once more; on Windows each may need
+/// quotes.
 const UNITS_PER_BYTE: usize = 12;
 
 /// Returns the limit of the operating system for the command line of this template; `None` if commands of

@@ -1,4 +1,4 @@
-//! Which run is resumed, and with which flags.
+//! The run that is resumed, and the flags of the new attempt.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) struct ResumeRequest {
     pub(super) typed: Vec<OsString>,
     pub(super) skip_lost: bool,
     pub(super) dry_run: bool,
-    /// Whether the run is named before its jobs start.
+    /// `true` if the run is named before its jobs start.
     pub(super) announces: bool,
 }
 

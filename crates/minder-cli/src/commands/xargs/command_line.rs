@@ -20,7 +20,7 @@ pub(super) fn size_of_all<'a>(arguments: impl IntoIterator<Item = &'a OsString>)
 #[derive(Debug, Default)]
 pub(super) struct Arguments {
     bytes: Vec<u8>,
-    /// Where each argument ends.
+    /// The position at which each argument ends.
     ends: Vec<usize>,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Jobs {
     slots: Vec<Option<ChildId>>,
     /// The name of the program, for messages.
     program: OsString,
-    /// Whether a job has failed with another status than 255.
+    /// `true` once a job has failed with another status than 255.
     pub(super) has_failed: bool,
 }
 

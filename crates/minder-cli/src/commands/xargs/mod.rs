@@ -28,7 +28,7 @@ pub(crate) use self::{
     plan::{FAILURE, Packing, XargsPlan},
 };
 
-/// How often signals are looked for if the poller cannot wait for them.
+/// The interval at which signals are looked for if the poller cannot wait for them.
 const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs the commands. Returns only if the run cannot begin; otherwise the guard ends the process.

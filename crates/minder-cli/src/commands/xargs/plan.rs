@@ -1,4 +1,4 @@
-//! What xargs is to do, with nothing left undecided.
+//! The complete instructions of one invocation of xargs, with nothing left undecided.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use minder_runner::input::Separation;
 /// The exit status for errors of xargs itself.
 pub(crate) const FAILURE: u8 = 1;
 
-/// What xargs is to do.
+/// The instructions of one invocation of xargs.
 #[derive(Debug)]
 pub(crate) struct XargsPlan {
     /// The program.
@@ -20,29 +20,29 @@ pub(crate) struct XargsPlan {
     pub(crate) separation: Separation,
     /// A word with this text ends the input.
     pub(crate) eof: Option<Vec<u8>>,
-    /// How arguments are put into a command.
+    /// The way in which arguments are put into a command.
     pub(crate) packing: Packing,
     /// The most bytes of a command, each argument with the NUL byte at its end.
     pub(crate) size_max: usize,
     /// The most arguments of a command, the program and the initial arguments among them.
     pub(crate) count_max: usize,
-    /// Whether a command that has no room for its arguments ends the run.
+    /// `true` if a command that has no room for its arguments ends the run.
     pub(crate) exit_if_full: bool,
-    /// Whether the command runs once if there are no arguments.
+    /// `true` if the command runs once if there are no arguments.
     pub(crate) run_if_empty: bool,
-    /// How many commands run at once.
+    /// The most commands that run at once.
     pub(crate) jobs_max: usize,
-    /// Whether commands are printed.
+    /// `true` if commands are printed.
     pub(crate) verbose: bool,
-    /// Whether the user confirms each command.
+    /// `true` if the user confirms each command.
     pub(crate) interactive: bool,
-    /// Whether jobs read the terminal.
+    /// `true` if jobs read the terminal.
     pub(crate) open_tty: bool,
     /// The environment variable with the slot of a job, from 0.
     pub(crate) slot_var: Option<OsString>,
 }
 
-/// How arguments are put into a command.
+/// The way in which arguments are put into a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Packing {
     /// As many as fit.

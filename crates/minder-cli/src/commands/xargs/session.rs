@@ -19,7 +19,8 @@ use super::message::{is_utf8_locale, print_line, quoted_name};
 use super::plan::{FAILURE, Packing, XargsPlan};
 use super::quote::push_quoted;
 
-/// How long a program may stay open for writing, as in `minder run`, and the pause between two starts.
+/// The time for which a program may stay open for writing, as in `minder run`, and the pause
+/// between two starts.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
 
@@ -30,11 +31,11 @@ pub(super) struct Session<'a> {
     /// The variables of all jobs.
     environment: Environment,
     jobs: Jobs,
-    /// How many jobs run at once. A signal may change it.
+    /// The most jobs that run at once. A signal may change it.
     jobs_max: &'a AtomicUsize,
     /// The arguments of the next command.
     arguments: Arguments,
-    /// How many lines they are from.
+    /// The number of lines that they are from.
     lines: u64,
     /// The size of the program and its initial arguments.
     initial_size: usize,

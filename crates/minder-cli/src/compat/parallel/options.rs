@@ -9,7 +9,7 @@ pub(super) struct OptionSpec {
     pub(super) mapping: Mapping,
 }
 
-/// Whether an option has a value.
+/// The value of an option: none, required, or optional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
     None,
@@ -20,7 +20,7 @@ pub(super) enum ValueKind {
     OptionalNumber(Option<&'static str>),
 }
 
-/// How minder handles an option.
+/// The treatment of an option by minder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mapping {
     /// It becomes this flag of `minder run`.

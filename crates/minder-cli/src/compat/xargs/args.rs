@@ -12,7 +12,7 @@ use super::limits::Limits;
 use super::options::OptionKey;
 use crate::commands::xargs::{Packing, XargsPlan, print_line};
 
-/// What a command line of xargs asks for.
+/// The request of a command line of xargs.
 #[derive(Debug)]
 pub(in crate::compat) enum Request {
     /// To run commands.

@@ -1,4 +1,4 @@
-//! What xargs prints about itself and the system.
+//! Texts that xargs prints about itself and the system.
 
 use std::io::{IsTerminal, stdin};
 

@@ -1,4 +1,4 @@
-//! How long a command may be, by the rules of POSIX for xargs.
+//! The longest command, by the rules of POSIX for xargs.
 
 /// The size of a command if the user sets none and the system allows it.
 const DEFAULT_SIZE: usize = 128 << 10;
@@ -10,7 +10,7 @@ const ARGUMENTS_MAX: u64 = 6 << 20;
 /// longer nevertheless is split when it starts.
 const WINDOWS_MAX: usize = 32_767;
 
-/// How long a command may be.
+/// The bounds on the length of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// The size of the environment.

@@ -11,7 +11,7 @@ pub(super) struct OptionSpec {
     pub(super) key: OptionKey,
 }
 
-/// Whether an option has a value.
+/// The value of an option: none, required, or optional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
     None,
@@ -20,7 +20,7 @@ pub(super) enum ValueKind {
     Optional,
 }
 
-/// What an option means.
+/// The meaning of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OptionKey {
     Null,

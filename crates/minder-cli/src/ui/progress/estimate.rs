@@ -39,7 +39,7 @@ pub(super) struct Sample<'a> {
     pub(super) median: Option<Duration>,
     /// The mean duration of a job in earlier runs of the command.
     pub(super) expected: Option<Duration>,
-    /// Whether all running jobs are suspended.
+    /// `true` if all running jobs are suspended.
     pub(super) suspended: bool,
 }
 

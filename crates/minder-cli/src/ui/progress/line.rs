@@ -23,7 +23,7 @@ const ASCII_SPINNER: &str = r"|/-\";
 pub(super) struct LineLayout {
     /// The number of columns of the terminal; `None` if the line may have any length.
     pub(super) width: Option<usize>,
-    /// Whether the bar is shown.
+    /// `true` if the bar is shown.
     pub(super) bar: bool,
     /// The number of frames drawn before, which selects the frame of the spinner; `None` for no
     /// spinner.

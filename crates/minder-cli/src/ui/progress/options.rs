@@ -1,4 +1,4 @@
-//! Which parts of the display are shown, and when.
+//! The parts of the display that are shown, and the conditions for them.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) struct ProgressOptions {
     pub(crate) eta: bool,
     /// The jobs that have been running the longest.
     pub(crate) jobs: bool,
-    /// Whether there are plain lines without a terminal, even if no flag requests the display.
+    /// The plain lines without a terminal, which need no flag that requests the display.
     pub(crate) heartbeat: Heartbeat,
 }
 

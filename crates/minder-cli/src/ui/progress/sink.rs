@@ -1,4 +1,4 @@
-//! Where the display is written: standard error, as far as it is a terminal.
+//! The target of the display: standard error, as far as it is a terminal.
 
 use std::fmt;
 use std::io::{IsTerminal, stderr};

@@ -16,7 +16,7 @@ struct Screen {
     column: usize,
     writes: usize,
     written: String,
-    /// Whether a character went beyond the last column, or the cursor above the first row.
+    /// `true` once a character went beyond the last column, or the cursor above the first row.
     beyond: bool,
 }
 

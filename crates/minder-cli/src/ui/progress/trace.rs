@@ -1,4 +1,5 @@
-//! What the output of jobs left on the terminal: an incomplete line, and colors that are still on.
+//! The state in which the output of jobs left the terminal: an incomplete line, and colors that are
+//! still on.
 
 use std::time::Instant;
 
