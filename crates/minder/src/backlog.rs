@@ -64,8 +64,8 @@ pub struct Backlog {
     /// Up to this many bytes, all children are read evenly.
     even_max: u64,
     bytes: AtomicU64,
-    /// When output of a streaming child arrived last, in milliseconds since `created`, plus one. Zero
-    /// before the first time.
+    /// The time at which output of a streaming child last arrived, in milliseconds since `created`,
+    /// plus one. Zero before the first time.
     shown_at: AtomicU64,
     is_stalled: AtomicBool,
     created: Instant,

@@ -1,4 +1,4 @@
-//! Which mechanisms this machine has, which it refuses, and its limits.
+//! The mechanisms that this machine has, those that it refuses, and its limits.
 
 use crate::backend::Backend;
 use crate::poll::Poller;

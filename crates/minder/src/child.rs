@@ -38,7 +38,7 @@ pub struct Child {
     pub stdout: Option<ChildStdout>,
     /// Our end of the pipe from its standard error, if there is one.
     pub stderr: Option<ChildStderr>,
-    /// Whether dropping this leaves the child for the caller to reap.
+    /// `true` if dropping this leaves the child for the caller to reap.
     left_unreaped: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct Child {
 #[derive(Debug)]
 pub struct Kill(TerminationState);
 
-/// What a step of a kill found: see [`Child::advance_kill`].
+/// The result of a step of a kill: see [`Child::advance_kill`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use minder_os::sync::Mutex;
 
-/// How many buffers of the full size are kept for later reads.
+/// The number of buffers of the full size that are kept for later reads.
 const POOL_MAX: usize = 16;
 
 /// Bytes that a child wrote.
@@ -46,7 +46,7 @@ pub struct Chunk {
     bytes: Vec<u8>,
     /// The capacity of `bytes` that was charged.
     charged: usize,
-    /// Whether it counts in its child's quota. It always counts in the budget.
+    /// `true` if it counts in its child's quota. It always counts in the budget.
     in_quota: bool,
     quota: Option<Arc<MemoryQuota>>,
 }

@@ -1,4 +1,4 @@
-//! What to start: plain data, without system calls.
+//! The program to start, with its streams and attributes: plain data, without system calls.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -63,7 +63,7 @@ pub struct Command {
     /// `None` leaves the child the slack of the thread that starts it.
     pub(crate) timer_slack: Option<Duration>,
     pub(crate) attributes: Option<Box<ProcessAttributes>>,
-    /// How long the child waits before it joins its group; tests set it.
+    /// The time for which the child waits before it joins its group; tests set it.
     #[allow(dead_code, reason = "only clone has steps that a test can delay")]
     pub(crate) late: Duration,
 }
@@ -77,7 +77,7 @@ pub(crate) struct Env {
     pub(crate) changes: Vec<(OsString, Option<OsString>)>,
 }
 
-/// What one of a child's standard streams is connected to.
+/// The target of one of a child's standard streams.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -93,7 +93,7 @@ pub(crate) struct Env {
 #[derive(Clone, Debug, Default)]
 pub struct Stdio(pub(crate) StdioKind);
 
-/// What [`Stdio`] stands for.
+/// The target that [`Stdio`] stands for.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum StdioKind {
     Null,
@@ -179,7 +179,7 @@ pub(crate) struct Kept {
     pub(crate) file: Option<Arc<File>>,
 }
 
-/// Which process group, session or terminal a child starts in.
+/// The process group, session or terminal in which a child starts.
 ///
 /// A child that is to be killed with everything that it started needs a separate group.
 ///
@@ -599,17 +599,17 @@ impl Command {
         self
     }
 
-    /// What its standard input is connected to.
+    /// Returns the target of its standard input.
     pub(crate) fn stdin_kind(&self) -> &StdioKind {
         kind_of(&self.stdin)
     }
 
-    /// What its standard output is connected to.
+    /// Returns the target of its standard output.
     pub(crate) fn stdout_kind(&self) -> &StdioKind {
         kind_of(&self.stdout)
     }
 
-    /// What its standard error is connected to.
+    /// Returns the target of its standard error.
     pub(crate) fn stderr_kind(&self) -> &StdioKind {
         kind_of(&self.stderr)
     }

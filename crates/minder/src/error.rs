@@ -38,7 +38,7 @@ struct Inner {
     source: io::Error,
 }
 
-/// What the library tried when an [`Error`] occurred.
+/// The operation that the library tried when an [`Error`] occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {

@@ -1,4 +1,4 @@
-//! What happens to the children of a set: ids, streams, events.
+//! Events of the children of a set, with their ids and streams.
 
 use std::fmt;
 use std::fs::File;
@@ -130,7 +130,7 @@ pub struct SpillFile {
     pub path: Option<PathBuf>,
     /// The offset of the first byte.
     pub start: u64,
-    /// How many bytes there are.
+    /// The number of bytes.
     pub len: u64,
     /// Counts the bytes in the set's [`Backlog`](crate::Backlog) until it is dropped.
     pub charge: Charge,
@@ -163,7 +163,7 @@ pub enum Event {
         child: ChildId,
         /// The output that it wrote to.
         stream: Stream,
-        /// Where the bytes are.
+        /// The file with the bytes.
         file: SpillFile,
     },
     /// Bytes went to the file of [`ChildSet::forward`](crate::ChildSet::forward).
@@ -173,7 +173,7 @@ pub enum Event {
         child: ChildId,
         /// The output that it wrote to.
         stream: Stream,
-        /// How many bytes went to the file since the last event of this kind.
+        /// The number of bytes that went to the file since the last event of this kind.
         count: u64,
     },
     /// There is room again in the pipe of the child's standard input.
@@ -205,7 +205,7 @@ pub enum Event {
     Exited {
         /// The child that exited.
         child: ChildId,
-        /// How it exited.
+        /// Its exit status and resource usage.
         exit: ExitInfo,
     },
     /// A run of the child ended as with `Done`, and the child is started again after a delay: see
@@ -218,7 +218,7 @@ pub enum Event {
         outcome: Outcome,
         /// The time until the next start.
         delay: Duration,
-        /// How many times the child was started again, this restart included.
+        /// The number of times that the child was started again, this restart included.
         restarts: u64,
     },
     /// The child was started again. It has new pipes: what was written to the input of the last run is
@@ -282,7 +282,7 @@ impl Event {
     }
 }
 
-/// What a wait for events returned.
+/// The result of a wait for events.
 #[derive(Debug)]
 #[must_use]
 #[non_exhaustive]

@@ -1,9 +1,9 @@
-//! How a child ended: its exit status, what it used, and its outcome.
+//! The end of a child: its exit status, the resources that it used, and its outcome.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How a child exited.
+/// The exit status of a child.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -32,7 +32,7 @@ pub enum ExitStatus {
     Signaled {
         /// The signal's number.
         signal: i32,
-        /// Whether it wrote a core file.
+        /// `true` if it wrote a core file.
         core_dumped: bool,
     },
     /// It exited, but other code of this process took its status first, or the kernel keeps none
@@ -106,7 +106,7 @@ pub struct ResourceUsage {
     ///   memory of its parent (measured: `/bin/echo` started by a host of 300 MB reports 309 MB).
     ///   In a big host it is therefore not a measurement of the child.
     pub max_rss: Option<u64>,
-    /// How the main thread of its process was scheduled.
+    /// The times for which the main thread of its process ran and waited.
     ///
     /// - Linux: if [`ChildSetOptions::thread_times`](crate::ChildSetOptions::thread_times) is set, and
     ///   `/proc` is mounted.
@@ -114,7 +114,8 @@ pub struct ResourceUsage {
     pub main_thread: Option<ThreadTimes>,
 }
 
-/// How long the main thread of a child ran, and how long it waited for a processor.
+/// The time for which the main thread of a child ran, and the time for which it waited for a
+/// processor.
 ///
 /// Its other threads and its descendants are not included. If [`running`](Self::running) is far
 /// below the processor time of the child ([`ResourceUsage::user`] and [`ResourceUsage::system`]),
@@ -164,9 +165,9 @@ pub struct ThreadTimes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExitInfo {
-    /// How it exited.
+    /// The exit status.
     pub status: ExitStatus,
-    /// What it used. `None` if other code reaped it.
+    /// The resources that it used. `None` if other code reaped it.
     pub usage: Option<ResourceUsage>,
 }
 
@@ -200,21 +201,21 @@ impl From<ExitStatus> for ExitInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// How it exited.
+    /// Its exit status and resource usage.
     pub exit: ExitInfo,
-    /// Whether the set closed its pipes, because a process that it left behind kept them open and
+    /// `true` if the set closed its pipes, because a process that it left behind kept them open and
     /// wrote nothing.
     pub leaked: bool,
-    /// Whether members of its process group are still running (a daemon, a background job).
+    /// `true` if members of its process group are still running (a daemon, a background job).
     pub left_running: bool,
-    /// How many bytes of output were dropped because memory was full
+    /// The number of bytes of output that were dropped because memory was full
     /// ([`OverflowPolicy::DropOldest`](crate::OverflowPolicy::DropOldest)).
     pub dropped: u64,
-    /// Whether a kill was requested while its process ran, by the caller or by its deadline.
+    /// `true` if a kill was requested while its process ran, by the caller or by its deadline.
     pub killed: bool,
-    /// Whether its deadline came while its process ran, or while its outputs were open and
+    /// `true` if its deadline came while its process ran, or while its outputs were open and
     /// [`ChildSetOptions::leak_timeout`](crate::ChildSetOptions::leak_timeout) did not limit that.
     pub timed_out: bool,
-    /// How long it was suspended by [`ChildSet::suspend`](crate::ChildSet::suspend).
+    /// The time for which [`ChildSet::suspend`](crate::ChildSet::suspend) suspended it.
     pub suspended: Duration,
 }

@@ -1,4 +1,4 @@
-//! What outlives no end of this process, and the signals to it.
+//! Guards that end the child processes when this process ends in any way, and the signals to it.
 //!
 //! | this process | use |
 //! | --- | --- |

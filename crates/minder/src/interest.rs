@@ -1,4 +1,4 @@
-//! What a poller reports, and the token that names a source.
+//! The readiness that a poller reports, and the token that names a source.
 
 use std::ops::{BitOr, BitOrAssign};
 
@@ -6,7 +6,7 @@ use std::ops::{BitOr, BitOrAssign};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u64);
 
-/// Which readiness of a source is reported, and how often.
+/// The readiness of a source that is reported, and the number of times that it is.
 ///
 /// It is level-triggered unless requested otherwise: a source that stays ready is reported again by
 /// every wait.

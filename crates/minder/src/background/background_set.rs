@@ -20,7 +20,7 @@ use crate::sys::wait::{self, PollHandle};
 use crate::termination::Termination;
 use crate::{Error, ErrorKind, Operation, Result};
 
-/// How many bytes of output [`BackgroundSet::wait_all`] takes at a time.
+/// The number of bytes of output that [`BackgroundSet::wait_all`] takes at a time.
 const WAIT_ALL_BYTES: usize = 64 << 10;
 /// After how long without an event a wait without a limit asks for the first time whether chunks that the
 /// host keeps stop all children. The next times are twice as long each.

@@ -11,7 +11,7 @@ pub(super) struct EventQueue {
     children: HashMap<ChildId, ChildQueue>,
     /// The children with queued events that are not paused, in the order of their oldest event.
     ready: VecDeque<ChildId>,
-    /// How many bytes of output are queued.
+    /// The number of queued bytes of output.
     bytes: usize,
 }
 
@@ -19,21 +19,21 @@ pub(super) struct EventQueue {
 #[derive(Debug)]
 pub(super) struct ChildQueue {
     pub(super) pid: u32,
-    /// What the host gave to tell the child by.
+    /// The value by which the host identifies the child.
     pub(super) user: u64,
     pub(super) stdin: StdinQueue,
     overflow: OverflowPolicy,
     events: VecDeque<Event>,
     bytes: usize,
-    /// How many bytes were dropped here.
+    /// The number of bytes that were dropped here.
     dropped: u64,
     /// The exit, until all output is queued before it.
     exit: Option<ExitInfo>,
-    /// Whether each run has a standard input that can be written to.
+    /// `true` if each run has a standard input that can be written to.
     has_input: bool,
-    /// How many events of kinds that tell of a restart are queued.
+    /// The number of queued events of the kinds that report a restart.
     restarts: usize,
-    /// Whether its events stay here.
+    /// `true` if its events stay here.
     is_paused: bool,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct QueueLimits {
     pub(super) max_chunk_bytes: usize,
     /// The most queued bytes of a child whose oldest output may be dropped.
     pub(super) max_child_bytes: usize,
-    /// Whether an exit is queued at once, instead of after the last byte.
+    /// `true` if an exit is queued at once, instead of after the last byte.
     pub(super) eager_exit: bool,
 }
 

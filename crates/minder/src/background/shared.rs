@@ -1,4 +1,4 @@
-//! What the handles and the worker thread share.
+//! The state that the handles and the worker thread share.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::poll::Waker;
 use crate::sys::wait;
 use crate::{Error, ErrorKind, Operation, Result};
 
-/// How long a stop waits, after the grace period, until all process trees are gone.
+/// The time for which a stop waits, after the grace period, until all process trees are gone.
 pub(super) const STOP_TIMEOUT: Duration = Duration::from_secs(6);
 
 #[derive(Debug)]
@@ -37,9 +37,9 @@ pub(super) struct State {
     /// Children with new bytes in their input queue, or with an input to close.
     pub(super) inputs: Vec<ChildId>,
     pub(super) queue: EventQueue,
-    /// How many calls of `BackgroundSet::wait` wait on `published`.
+    /// The number of calls of `BackgroundSet::wait` that wait on `published`.
     pub(super) waiting_hosts: usize,
-    /// Whether the worker takes no events from its set until the queue is shorter.
+    /// `true` if the worker takes no events from its set until the queue is shorter.
     pub(super) is_full: bool,
     /// The first error that belongs to no call, until `take_error` takes it.
     pub(super) error: Option<Error>,

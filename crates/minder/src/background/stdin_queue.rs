@@ -12,9 +12,10 @@ pub(super) struct StdinQueue {
     state: State,
     /// Bytes that the worker thread has not taken.
     unsent: Vec<u8>,
-    /// How many bytes are not in the pipe: those in `unsent`, and those that the worker holds.
+    /// The number of bytes that are not in the pipe: those in `unsent`, and those that the worker
+    /// holds.
     queued: usize,
-    /// Whether a write was cut short, so that the host is to be notified of room.
+    /// `true` if a write was cut short, so that the host is to be notified of room.
     wants_room: bool,
 }
 
@@ -29,7 +30,7 @@ enum State {
     Broken(io::ErrorKind),
 }
 
-/// What the worker thread does next.
+/// The next action of the worker thread.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StdinAction {
     Write(Vec<u8>),

@@ -16,7 +16,7 @@ use crate::{
     ChildId, ChildSet, Command, Error, ErrorKind, Event, Operation, Result, SpawnOptions, Termination,
 };
 
-/// How many events are moved to the queue at a time.
+/// The number of events that are moved to the queue at a time.
 const EVENTS_MAX: usize = 256;
 /// The longest wait: longer than a machine runs, and short enough to be added to an `Instant`.
 const WAIT_MAX: Duration = Duration::from_secs(30 * 365 * 86_400);
@@ -58,13 +58,13 @@ struct Worker<'a> {
     writes: HashMap<ChildId, PartialWrite>,
     /// An empty buffer, kept for its memory.
     spare: Vec<u8>,
-    /// Whether so much arrives that waiting for more would delay children.
+    /// `true` if so much arrives that waiting for more would delay children.
     is_burst: bool,
     stopping: Option<StopRequest>,
     /// The deadline of waits that end with an event only. It stays the same, so that the backend does
     /// not set a timer for each.
     wait_max: Instant,
-    /// How many bytes the queue still has room for.
+    /// The number of bytes for which the queue still has room.
     room: usize,
 }
 
@@ -77,7 +77,7 @@ struct PartialWrite {
 /// Why the thread is to end.
 #[derive(Clone, Copy)]
 enum StopRequest {
-    /// When no child is left, or at this time.
+    /// The thread ends when no child is left, or at this time.
     Stop(Instant),
     Quit,
 }

@@ -1,4 +1,4 @@
-//! What the runs of children have in common: their streams, their results and their errors.
+//! The common parts of runs of children: their streams, their results and their errors.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use crate::command::{Command, Group, Stdio};
 use crate::exit_status::ExitInfo;
 use crate::{Error, ErrorKind, Operation};
 
-/// How long a call waits for a child that it killed, or for the outputs after that.
+/// The time for which a call waits for a child that it killed, or for the outputs after that.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What children did that were run to their end.
+/// The results of children that were run to their end.
 pub(super) struct Captured {
     /// In the order of the commands.
     pub(super) stages: Vec<CapturedStage>,
-    /// What the last of them wrote to its standard output.
+    /// The standard output of the last of them.
     pub(super) stdout: Vec<u8>,
     pub(super) stdout_dropped: u64,
     pub(super) order: ReadOrder,

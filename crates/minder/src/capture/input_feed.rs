@@ -14,7 +14,7 @@ const INPUT_READ_BYTES: usize = 64 << 10;
 
 /// The input on its way to the child.
 pub(super) struct InputFeed {
-    /// What is to be written next, and how much of it is written.
+    /// The bytes to write next, of which `written` are written.
     bytes: Vec<u8>,
     pub(super) written: usize,
     /// The blocks of a reader that follow.
@@ -23,7 +23,7 @@ pub(super) struct InputFeed {
     pub(super) error: Option<std::io::Error>,
 }
 
-/// What to do about the input.
+/// The next step of the input.
 pub(super) enum InputStep<'a> {
     Bytes(&'a [u8]),
     /// The reader has no bytes now. It wakes the set when it has some.

@@ -1,4 +1,4 @@
-//! How a captured child or pipeline is run.
+//! The options of a captured child or pipeline.
 
 use std::fmt;
 use std::io::Read;
@@ -9,7 +9,7 @@ use crate::Termination;
 /// The most bytes of output that a call captures by default.
 const CAPTURED_MAX: usize = 1 << 30;
 
-/// How [`Command::output_with`](crate::Command::output_with) runs a child.
+/// The options of [`Command::output_with`](crate::Command::output_with).
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -38,7 +38,7 @@ pub struct CaptureOptions {
     pub(super) input: Option<CaptureInput>,
 }
 
-/// Which bytes of an output are kept that is too long: see [`CaptureOptions::truncate`].
+/// The bytes that are kept of an output that is too long: see [`CaptureOptions::truncate`].
 ///
 /// ```
 /// use minder::{CaptureOptions, Truncate};

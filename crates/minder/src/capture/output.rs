@@ -27,22 +27,24 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Output {
-    /// How it exited.
+    /// The exit status of the child.
     pub status: ExitStatus,
-    /// What it wrote to its standard output; with [`CaptureOptions::merge_stderr`] to both outputs.
+    /// The bytes of its standard output; with [`CaptureOptions::merge_stderr`] those of both
+    /// outputs.
     pub stdout: Vec<u8>,
-    /// What it wrote to its standard error.
+    /// The bytes of its standard error.
     pub stderr: Vec<u8>,
-    /// How many bytes of its standard output are missing: see [`CaptureOptions::truncate`].
+    /// The number of bytes of its standard output that are missing: see
+    /// [`CaptureOptions::truncate`].
     pub stdout_dropped: u64,
-    /// How many bytes of its standard error are missing.
+    /// The number of bytes of its standard error that are missing.
     pub stderr_dropped: u64,
     /// The resources that it used. `None` if other code reaped it.
     pub usage: Option<ResourceUsage>,
-    /// Whether it was still running at the end of [`CaptureOptions::timeout`], or another process kept an
-    /// output open until then.
+    /// `true` if it was still running at the end of [`CaptureOptions::timeout`], or another process
+    /// kept an output open until then.
     pub timed_out: bool,
-    /// Whether an output was closed while a process that it left behind kept it open, after
+    /// `true` if an output was closed while a process that it left behind kept it open, after
     /// [`CaptureOptions::leak_timeout`] or after a kill that the process escaped.
     pub leaked: bool,
     pub(super) order: ReadOrder,

@@ -9,7 +9,7 @@ use crate::{Error, ErrorKind, Operation, Result};
 #[derive(Debug, Default)]
 pub(super) struct OutputBuffer {
     bytes: Vec<u8>,
-    /// How many bytes at the front were dropped and are not removed yet.
+    /// The number of bytes at the front that were dropped and are not removed yet.
     start: usize,
     dropped: u64,
 }
@@ -46,7 +46,7 @@ impl OutputBuffer {
     }
 }
 
-/// How many bytes of all outputs are kept, and which.
+/// The limit on the bytes of all outputs, and the bytes that are kept beyond it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OutputLimit {
     max_bytes: usize,

@@ -50,11 +50,11 @@ pub struct Pipeline {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PipelineOutput {
-    /// How each command ended, in the order of the commands.
+    /// The end of each command, in the order of the commands.
     pub stages: Vec<StageOutput>,
-    /// What the last command wrote to its standard output.
+    /// The bytes of the last command's standard output.
     pub stdout: Vec<u8>,
-    /// How many bytes of it are missing: see [`CaptureOptions::truncate`].
+    /// The number of bytes of it that are missing: see [`CaptureOptions::truncate`].
     pub stdout_dropped: u64,
 }
 
@@ -75,18 +75,18 @@ pub struct PipelineOutput {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StageOutput {
-    /// How it exited.
+    /// The exit status of the command.
     pub status: ExitStatus,
-    /// What it wrote to its standard error.
+    /// The bytes of its standard error.
     pub stderr: Vec<u8>,
-    /// How many bytes of it are missing: see [`CaptureOptions::truncate`].
+    /// The number of bytes of it that are missing: see [`CaptureOptions::truncate`].
     pub stderr_dropped: u64,
     /// The resources that it used. `None` if other code reaped it.
     pub usage: Option<ResourceUsage>,
-    /// Whether it was still running at the end of [`CaptureOptions::timeout`], or another process kept an
-    /// output open until then.
+    /// `true` if it was still running at the end of [`CaptureOptions::timeout`], or another process
+    /// kept an output open until then.
     pub timed_out: bool,
-    /// Whether an output was closed while a process that it left behind kept it open: see
+    /// `true` if an output was closed while a process that it left behind kept it open: see
     /// [`CaptureOptions::leak_timeout`].
     pub leaked: bool,
 }

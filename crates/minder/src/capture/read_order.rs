@@ -8,9 +8,9 @@ use crate::event::Stream;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReadOrder {
     pieces: VecDeque<(Stream, u64)>,
-    /// How many bytes of each stream precede the first piece.
+    /// The number of bytes of each stream that precede the first piece.
     before: [u64; 2],
-    /// How many bytes of each stream precede the first one that is kept.
+    /// The number of bytes of each stream that precede the first one that is kept.
     skipped: [u64; 2],
 }
 

@@ -89,8 +89,8 @@ struct Run {
     order: ReadOrder,
     leak_timeout: Option<Duration>,
     deadline: Option<Instant>,
-    /// When the outputs are closed that other processes keep open: those that escaped the kill or, after
-    /// the exit of all children, any.
+    /// The time at which the outputs are closed that other processes keep open: those that escaped
+    /// the kill or, after the exit of all children, any.
     give_up_at: Option<Instant>,
 }
 
@@ -102,7 +102,7 @@ struct Stage {
     is_done: bool,
 }
 
-/// How a child ended.
+/// The end of a child.
 struct Ended {
     exit: ExitInfo,
     timed_out: bool,

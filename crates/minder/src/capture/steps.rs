@@ -59,8 +59,8 @@ use crate::{Result, Termination};
 pub struct Capture {
     /// The child. Its pipes are for the caller to take.
     pub child: Child,
-    /// What the caller writes to the standard input of the child, and then drops that. `None` if nothing
-    /// is to be written.
+    /// The input that the caller writes to the standard input of the child; the caller then drops
+    /// that. `None` if nothing is to be written.
     ///
     /// ```
     /// # #[cfg(unix)] {
@@ -80,12 +80,12 @@ pub struct Capture {
     program: Box<OsStr>,
     /// Indexed by `Stream`.
     outputs: [OutputBuffer; 2],
-    /// How many bytes each had when the limit was applied.
+    /// The number of bytes of each output when the limit was applied.
     lengths: [usize; 2],
     order: ReadOrder,
-    /// Whether the outputs are too long, which each step returns from then on.
+    /// `true` once the outputs are too long, which each step reports from then on.
     is_too_much: bool,
-    /// Which may get more.
+    /// `true` for each output that may get more.
     is_open: [bool; 2],
     limit: OutputLimit,
     leak_timeout: Option<Duration>,
@@ -93,12 +93,12 @@ pub struct Capture {
     how: Termination,
     /// The kill at the deadline, while it is under way.
     kill: Option<Kill>,
-    /// How the child exited, and when that was seen.
+    /// The exit of the child, and the time at which it was seen.
     exited: Option<(ExitInfo, Instant)>,
     timed_out: bool,
 }
 
-/// What a [`Capture`] waits for: see [`Capture::advance`].
+/// The next step of a [`Capture`]: see [`Capture::advance`].
 #[derive(Debug)]
 #[must_use]
 #[non_exhaustive]
@@ -108,7 +108,7 @@ pub enum CaptureStep {
     /// Nothing is to be done before one of these events: bytes or the end of an output, and the others.
     #[non_exhaustive]
     Wait {
-        /// Whether the exit of the child is one.
+        /// `true` if the exit of the child is one of them.
         for_exit: bool,
         /// The time that is one.
         until: Option<Instant>,

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use crate::sys::clock::{self, Clock};
 use crate::{Error, ErrorKind, Result};
 
-/// How many readings lie between two looks at the time limit.
+/// The number of readings between two looks at the time limit.
 const BATCH: u32 = 256;
 
-/// What reading a clock again and again showed: see [`measure_clock`].
+/// The result of reading a clock again and again: see [`measure_clock`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ClockCost {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::sleeper::Sleeper;
 
-/// What an [`Interval`] does after a tick that was so late that the next one is due already.
+/// The reaction of an [`Interval`] to a tick that was so late that the next one is due already.
 ///
 /// A tick that is late by less than the period changes nothing: the next one comes as planned.
 ///
@@ -53,9 +53,9 @@ pub enum MissedTicks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tick {
-    /// When the tick was due.
+    /// The time at which the tick was due.
     pub due: Instant,
-    /// How late it was reported.
+    /// The time from then until it was reported.
     pub late: Duration,
     /// The number of ticks that are left out after this one, by [`MissedTicks::Skip`].
     pub skipped: u64,

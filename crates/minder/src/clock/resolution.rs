@@ -1,10 +1,10 @@
-//! What the operating system states about its clocks and timers.
+//! The properties of clocks and timers that the operating system states.
 
 use std::time::Duration;
 
 use crate::sys::clock::{self, Clock, TickPeriods, Timebase};
 
-/// What the operating system states about its clocks and timers: see [`resolution`].
+/// The properties of clocks and timers that the operating system states: see [`resolution`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resolution {

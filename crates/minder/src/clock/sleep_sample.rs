@@ -1,4 +1,4 @@
-//! What a sleep really lasts, for each way to sleep.
+//! Measures the real duration of a sleep, for each way to sleep.
 
 use std::io;
 use std::str::FromStr;

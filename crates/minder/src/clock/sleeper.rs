@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use crate::sys::clock::{self, SleepCall, SleepMethod};
 
-/// How long a [precise](Sleeper::precise) or [thrifty](Sleeper::thrifty) sleeper spins at most.
+/// The longest spin of a [precise](Sleeper::precise) or [thrifty](Sleeper::thrifty) sleeper by
+/// default.
 pub const SPIN_DEFAULT: Duration = Duration::from_micros(60);
 
 /// The longest spin: practically unlimited, and short enough for the arithmetic.
 const SPIN_MAX: Duration = Duration::from_secs(365 * 86_400);
 
-/// How exact a [`Sleeper`] is, and at what cost.
+/// The precision of a [`Sleeper`], and its cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Precision {
@@ -74,14 +75,15 @@ pub struct Sleeper {
     max_spin: Duration,
 }
 
-/// How long before a deadline the timer expires. If the wake-up comes before the deadline, a spin does the
-/// rest.
+/// The time before a deadline at which the timer expires. If the wake-up comes before the deadline,
+/// a spin does the rest.
 #[derive(Clone, Copy, Debug)]
 struct Lead {
     now: Duration,
     min: Duration,
     max: Duration,
-    /// How much longer it becomes after a wake-up after the deadline, and how much shorter after another.
+    /// The time by which it becomes longer after a wake-up after the deadline, and that by which it
+    /// becomes shorter after another.
     up: Duration,
     down: Duration,
 }
@@ -316,7 +318,7 @@ mod tests {
         }
     }
 
-    /// How early or late a wake-up is decides how long the lead is in the end.
+    /// The share of early wake-ups decides the length of the lead in the end.
     #[test]
     fn lead_balances_at_its_share_of_early_wake_ups() {
         for (precision, share) in [(Precision::Precise, 0.1), (Precision::Thrifty, 0.8)] {

@@ -55,19 +55,19 @@ pub struct FrameDecoder {
     allow_unterminated_line: bool,
     label: Option<String>,
     state: State,
-    /// How many bytes of the stream were taken from the chunks.
+    /// The number of bytes of the stream that were taken from the chunks.
     position: u64,
     /// The position at which the frame begins that is being read.
     frame_start: u64,
     /// The part so far of a message, of a header line, or of a 4-byte length.
     buffer: Vec<u8>,
-    /// Whether `buffer` is the message that the last call returned.
+    /// `true` if `buffer` is the message that the last call returned.
     is_returned: bool,
     /// The error that each call returns until `resync`. `state` then skips the frame.
     failed: Option<FrameError>,
 }
 
-/// What comes next in the stream.
+/// The part that comes next in the stream.
 #[derive(Clone, Copy, Debug)]
 enum State {
     /// A message, and the byte that ends it.
@@ -86,7 +86,7 @@ enum State {
     SkipToHeader(Search),
 }
 
-/// What one step of the decoder results in.
+/// The result of one step of the decoder.
 enum Step<'i> {
     /// The state has changed.
     Continue,

@@ -19,7 +19,7 @@ pub const MAX_HEADER_BYTES: usize = 4096;
 
 const NAME: &[u8] = b"Content-Length";
 
-/// What [`Search`] looks for, in lower case: a header at the start of a line.
+/// The text that [`Search`] looks for, in lower case: a header at the start of a line.
 const PATTERN: &[u8] = b"\ncontent-length:";
 
 /// The part of [`PATTERN`] that a search has read when it ends.
@@ -84,7 +84,7 @@ fn parse_length(mut value: &[u8]) -> Option<u64> {
 /// The search for `Content-Length:` at the start of a line. It keeps no bytes of the stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Search {
-    /// How many bytes of [`PATTERN`] were read last.
+    /// The number of bytes of [`PATTERN`] that were read last.
     matched: usize,
 }
 

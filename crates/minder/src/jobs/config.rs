@@ -1,4 +1,5 @@
-//! What a scheduler is configured with: limits, order, retries and when it stops.
+//! The configuration of a scheduler: limits, order, retries, and the condition under which it
+//! stops.
 
 use std::time::Duration;
 
@@ -90,7 +91,7 @@ impl SchedulerOptions {
     }
 }
 
-/// Which of the waiting jobs starts next.
+/// The rule by which one of the waiting jobs starts next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueueOrder {
@@ -105,7 +106,7 @@ pub enum QueueOrder {
     Random,
 }
 
-/// Whether and when a failed job is retried.
+/// The rule by which a failed job is retried.
 ///
 /// ```
 /// use minder::jobs::RetryPolicy;
@@ -165,7 +166,7 @@ impl RetryPolicy {
     }
 }
 
-/// When to stop starting jobs.
+/// The condition under which no more jobs are started.
 ///
 /// ```
 /// use minder::jobs::{HaltPolicy, HaltTrigger, SchedulerOptions, Threshold};
@@ -231,13 +232,13 @@ pub enum Threshold {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HaltReason {
-    /// What was counted.
+    /// The results that were counted.
     pub on: HaltTrigger,
-    /// Whether the running jobs were to be killed, too.
+    /// `true` if the running jobs were to be killed, too.
     pub now: bool,
 }
 
-/// What a [`HaltPolicy`] counts.
+/// The results that a [`HaltPolicy`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HaltTrigger {

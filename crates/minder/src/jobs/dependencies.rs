@@ -1,4 +1,4 @@
-//! Which jobs wait for which, and what became of those that others may wait for.
+//! The jobs that wait for others, and the states of those that others may wait for.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -55,11 +55,11 @@ enum JobState {
     Failed,
 }
 
-/// What a new job waits for.
+/// The condition under which a new job starts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Start {
     Now,
-    /// When this many jobs have succeeded.
+    /// The job starts when this many jobs have succeeded.
     After(usize),
     /// Never: a job that it depends on has failed.
     Never,
@@ -78,7 +78,7 @@ pub(super) struct Dependencies<P> {
 #[derive(Debug)]
 struct Blocked<P> {
     pending: P,
-    /// How many dependencies have not succeeded yet.
+    /// The number of dependencies that have not succeeded yet.
     missing: usize,
 }
 

@@ -68,7 +68,7 @@ pub use self::{graph::GraphError, panic::TaskPanic, summary::Summary, task::Task
 pub struct Executor {
     config: SchedulerOptions,
     is_serial: bool,
-    /// How many threads can be started. For tests.
+    /// The number of threads that can be started. For tests.
     fault_threads: Option<usize>,
 }
 

@@ -13,7 +13,7 @@ const FORMATS: [FrameFormat; 5] = [
     FrameFormat::LengthLe32,
 ];
 
-/// What a stream results in.
+/// One result of decoding a stream.
 #[derive(Clone, Debug, PartialEq)]
 enum Outcome {
     Frame(u64, Vec<u8>),

@@ -1,13 +1,13 @@
-//! How fast tasks go. Tiny tasks cost less than their way from thread to thread, so fewer threads and
-//! fewer wake-ups finish them sooner.
+//! Measures the pace of tasks. Tiny tasks cost less than their way from thread to thread, so fewer
+//! threads and fewer wake-ups finish them sooner.
 
 use std::time::{Duration, Instant};
 
 /// Tasks are tiny if a thread takes the next one after less than this time. Two threads that contend for
 /// such tasks are slower than one.
 const TINY: Duration = Duration::from_nanos(150);
-/// How many tasks a thread processes between two looks at the clock: that costs half as much as a tiny
-/// task.
+/// The number of tasks that a thread processes between two looks at the clock: that costs half as
+/// much as a tiny task.
 const TASKS_PER_LOOK: u32 = 64;
 /// Results are fast if they come at less than this interval. A wake-up for each would cost more than the
 /// work for it.
@@ -16,10 +16,10 @@ const FAST: Duration = Duration::from_micros(1);
 /// The pace of one thread's tasks, and of those of all threads.
 #[derive(Debug)]
 pub(super) struct TaskPace {
-    /// How many tasks the thread took since the last look at the clock.
+    /// The number of tasks that the thread took since the last look at the clock.
     tasks: u32,
     since: Instant,
-    /// How many tasks all threads had taken then.
+    /// The number of tasks that all threads had taken then.
     taken: u64,
     is_crowded: bool,
 }

@@ -1,4 +1,5 @@
-//! What the threads of an executor share: the scheduler, the tasks that wait, and where tasks come from.
+//! The state that the threads of an executor share: the scheduler, the tasks that wait, and the
+//! source of tasks.
 //!
 //! # Direct tasks
 //! If there is no delay, retry policy, halt policy or dependency, the scheduler has nothing to decide, and a
@@ -26,10 +27,10 @@ use super::summary::Summary;
 use super::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use super::task::Task;
 
-/// How long an idle thread sleeps at most. Every reason to wake it earlier wakes it.
+/// The longest time for which an idle thread sleeps. Every reason to wake it earlier wakes it.
 const IDLE_WAIT_MAX: Duration = Duration::from_secs(60);
-/// How often a thread that stepped aside looks whether it is needed. While tasks are tiny, this costs a
-/// fiftieth of a processor.
+/// The interval at which a thread that stepped aside looks whether it is needed. While tasks are
+/// tiny, this costs a fiftieth of a processor.
 const STANDBY_WAIT: Duration = Duration::from_micros(100);
 
 /// A finished task for the finisher.
@@ -44,20 +45,20 @@ pub(super) struct TaskQueue<I, T: Task> {
     pub(super) results: Results<Finished<T>>,
     /// The first panic of the source, of a cost, or of an output that is dropped before a retry.
     panic: PanicStore,
-    /// Whether the finisher has stopped the run. Read by each thread before it takes a task.
+    /// `true` once the finisher has stopped the run. Read by each thread before it takes a task.
     is_stopped: AtomicBool,
-    /// How many direct tasks were taken. Changed with the lock of the source.
+    /// The number of direct tasks that were taken. Changed with the lock of the source.
     taken: AtomicU64,
-    /// Whether threads may take the tasks of the source without the scheduler.
+    /// `true` if threads may take the tasks of the source without the scheduler.
     is_direct: bool,
-    /// Whether the scheduler may have a task even so: one that asked to run again. Each thread that adds one
-    /// takes one next.
+    /// `true` if the scheduler may have a task even so: one that asked to run again. Each thread
+    /// that adds one takes one next.
     has_scheduled: AtomicBool,
-    /// Whether there are fewer threads than there may be.
+    /// `true` if there are fewer threads than there may be.
     may_grow: AtomicBool,
-    /// Whether a decision depends on the time: there are delays.
+    /// `true` if a decision depends on the time: there are delays.
     is_timed: bool,
-    /// Whether the dependents of a task start only after [`release`](Self::release).
+    /// `true` if the dependents of a task start only after [`release`](Self::release).
     is_graph: bool,
     started: Instant,
 }
@@ -67,23 +68,23 @@ struct State<T> {
     /// A job is the index of its task in `waiting`.
     scheduler: Scheduler<usize>,
     waiting: Tasks<T>,
-    /// Whether the source may have a task.
+    /// `true` if the source may have a task.
     is_open: bool,
-    /// Whether a thread asks the source for a task that the scheduler gets.
+    /// `true` if a thread asks the source for a task that the scheduler gets.
     is_pulling: bool,
-    /// Whether the source said, when it was asked last, that it may have more.
+    /// `true` if the source said, when it was asked last, that it may have more.
     source_has_more: bool,
     direct_succeeded: u64,
     threads: usize,
     threads_max: usize,
-    /// How many threads have been started.
+    /// The number of threads that have been started.
     threads_started: usize,
-    /// Whether one could not be started.
+    /// `true` if one could not be started.
     lacks_threads: bool,
     idle: usize,
-    /// Whether one of the idle threads is the one that looks whether it is needed.
+    /// `true` if one of the idle threads is the one that looks whether it is needed.
     has_standby: bool,
-    /// How many threads can be started. For tests.
+    /// The number of threads that can be started. For tests.
     fault_threads: Option<usize>,
 }
 
