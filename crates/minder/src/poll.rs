@@ -116,12 +116,12 @@ impl fmt::Debug for Source<'_> {
 pub struct Poller {
     backend: PollerBackend,
     timers: Mutex<Timers>,
-    /// Whether a timer or a polled process may bound a wait. It is never cleared.
+    /// `true` once a timer or a polled process may bound a wait. It is never cleared.
     bounded: AtomicBool,
     /// The thread that waited last, and whether several threads have waited.
     waiter: AtomicUsize,
     has_several_waiters: AtomicBool,
-    /// Whether the caller watches the descriptor of [`poll_handle`](Self::poll_handle).
+    /// `true` once the caller watches the descriptor of [`poll_handle`](Self::poll_handle).
     is_watched: AtomicBool,
 }
 
@@ -284,7 +284,7 @@ impl Iterator for EventsIter<'_> {
 pub struct Registration<'a> {
     poller: &'a Poller,
     source: wait::Source<'a>,
-    /// Whether the source was deleted by [`delete`](Self::delete).
+    /// `true` if the source was deleted by [`delete`](Self::delete).
     is_deleted: bool,
 }
 

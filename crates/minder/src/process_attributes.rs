@@ -1,4 +1,5 @@
-//! What a child changes of itself before it executes its program: limits, umask, groups and user.
+//! The attributes that a child changes of itself before it executes its program: limits, umask,
+//! groups and user.
 
 /// A resource that a process may use up to a limit: see [`Command::limit`](crate::Command::limit) and
 /// setrlimit(2).
@@ -54,7 +55,7 @@ impl Resource {
     }
 }
 
-/// What a command sets of these. Few commands set any.
+/// The attributes that a command sets. Few commands set any.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProcessAttributes {
     pub(crate) limits: Vec<ResourceLimit>,

@@ -51,8 +51,8 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     child: Child,
-    /// How many calls of [`SharedChild::kill_and_wait`] run. The child is not reaped meanwhile: it
-    /// keeps the id of its process group in use.
+    /// The number of calls of [`SharedChild::kill_and_wait`] that run. The child is not reaped
+    /// meanwhile: it keeps the id of its process group in use.
     kills: usize,
 }
 

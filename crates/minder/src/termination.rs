@@ -1,4 +1,4 @@
-//! How a child is killed with everything that it started: which signal is sent when.
+//! Kills a child with everything that it started, by signals at planned times.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -12,9 +12,10 @@ use crate::{Error, ErrorKind, Operation, Result};
 /// or the machine may have been suspended.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 const KILL_SIGNALS_MIN: u32 = 50;
-/// When `SIGKILL` is sent once more to a tree whose child has not exited. Each time the tree is searched.
+/// The time after which `SIGKILL` is sent once more to a tree whose child has not exited. Each time
+/// the tree is searched.
 pub(crate) const KILL_REPEAT_AFTER: Duration = Duration::from_millis(100);
-/// How often the tree is checked.
+/// The interval at which the tree is checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// The longest time between two searches of the whole process table. It begins with
 /// [`CHECK_INTERVAL`] and doubles.
@@ -22,7 +23,7 @@ const SEARCH_INTERVAL_MAX: Duration = Duration::from_millis(320);
 /// The longest pause after a signal: a century, which can be added to an `Instant`.
 const PAUSE_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// How to kill a child with everything that it started.
+/// The way in which a child is killed with everything that it started.
 ///
 /// The process tree of a child is its process group (on Windows its job object), and those of its
 /// descendants outside the group that can be found. On Unix, a child with
@@ -175,13 +176,13 @@ impl fmt::Debug for Termination {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TerminationState {
     how: Termination,
-    /// How many signals of `how` were sent.
+    /// The number of signals of `how` that were sent.
     sent: usize,
-    /// When the next signal is due.
+    /// The time at which the next signal is due.
     next_at: Instant,
-    /// When the first `SIGKILL` was sent, and how many were.
+    /// The time of the first `SIGKILL`, and the number of those that were sent.
     escalated: Option<(Instant, u32)>,
-    /// When the whole process table may be searched again.
+    /// The time at which the whole process table may be searched again.
     search_at: Instant,
     search_interval: Duration,
 }

@@ -1,4 +1,5 @@
-//! What a user of the pool implements: where jobs come from, and what is done with them.
+//! The traits that a user of the pool implements: the source of jobs, and the handler of their
+//! children.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub enum NextJob<J> {
     Exhausted,
 }
 
-/// What to start for a job.
+/// The command that is started for a job, and its options.
 ///
 /// ```
 /// use minder::jobs::SpawnRequest;
@@ -101,7 +102,7 @@ impl SpawnRequest {
 /// assert!(matches!(copies.next_job(), NextJob::Exhausted));
 /// ```
 pub trait JobSource {
-    /// What the caller knows of a job.
+    /// The caller's data of a job.
     type Job: Send;
 
     /// Returns the next job.
@@ -255,7 +256,7 @@ pub trait JobHandler: JobSource {
     fn idle(&mut self, _control: &mut ChildControl<'_>) {}
 }
 
-/// What a [`JobHandler`] may do with the running jobs of its loop.
+/// The operations that a [`JobHandler`] may use on the running jobs of its loop.
 #[derive(Debug)]
 pub struct ChildControl<'a>(pub(super) &'a mut ChildSet);
 

@@ -94,12 +94,13 @@ pub struct JobPool<J> {
     workers: Mutex<WorkerCounts>,
     /// Notified when a loop acknowledged a request to suspend or resume, and when a loop ended.
     acknowledged: Condvar,
-    /// How [`cancel`](Self::cancel) ends jobs.
+    /// The termination with which [`cancel`](Self::cancel) ends jobs.
     cancellation: Termination,
-    /// How many jobs may run at once, from which each loop computes its share.
+    /// The most jobs that may run at once, from which each loop computes its share.
     max_running: AtomicUsize,
-    /// How many loops wait for another loop or for the source. A loop adds itself with `state`
-    /// locked: a thread that changes the scheduler afterwards sees that it has to wake loops.
+    /// The number of loops that wait for another loop or for the source. A loop adds itself with
+    /// `state` locked: a thread that changes the scheduler afterwards sees that it has to wake
+    /// loops.
     sleepers: AtomicUsize,
 }
 
@@ -488,7 +489,7 @@ struct Worker<'a, H: JobHandler> {
     pool: &'a JobPool<H::Job>,
     set: &'a mut ChildSet,
     index: usize,
-    /// How many loops the pool has.
+    /// The number of loops of the pool.
     workers: usize,
     handler: &'a mut H,
     /// Indexed by [`ChildId::index`].
@@ -497,7 +498,7 @@ struct Worker<'a, H: JobHandler> {
     requested: u8,
     /// The last value of [`JobPool::suspend_epoch`] that was carried out.
     suspend_epoch: u64,
-    /// Whether this loop counts in [`JobPool::sleepers`].
+    /// `true` if this loop counts in [`JobPool::sleepers`].
     is_asleep: bool,
     shortage: Option<Shortage>,
     /// Jobs with a slot whose program was open for writing.

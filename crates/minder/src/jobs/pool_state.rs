@@ -1,4 +1,4 @@
-//! What the loops of a pool share under its locks.
+//! The state that the loops of a pool share under its locks.
 
 use super::config::{QueueOrder, SchedulerOptions};
 use super::scheduler::Scheduler;
@@ -7,7 +7,8 @@ use crate::{Error, ErrorKind, Result};
 pub(super) struct PoolState<J> {
     pub(super) scheduler: Scheduler<J>,
     pub(super) source_exhausted: bool,
-    /// Whether no job starts before the source is exhausted, because the order needs to know all jobs.
+    /// `true` if no job starts before the source is exhausted, because the order needs to know all
+    /// jobs.
     pub(super) is_gathering: bool,
     /// By `JobPool::set_paused`.
     pub(super) paused: bool,
@@ -40,13 +41,13 @@ impl<J> PoolState<J> {
     }
 }
 
-/// How many loops there are.
+/// The numbers of loops.
 #[derive(Debug, Default)]
 pub(super) struct WorkerCounts {
     /// The indexes of the loops that were started.
     started: Vec<usize>,
     pub(super) running: usize,
-    /// How many of them carried out the last request to suspend or resume.
+    /// The number of loops that carried out the last request to suspend or resume.
     pub(super) acknowledged: usize,
 }
 

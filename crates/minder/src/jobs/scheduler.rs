@@ -51,7 +51,7 @@ pub struct Attempt {
     pub slot: u32,
 }
 
-/// What to do now.
+/// The action that the caller takes next.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NextAction<J> {
@@ -72,7 +72,7 @@ pub enum NextAction<J> {
     Finished,
 }
 
-/// How many jobs are in each state.
+/// The number of jobs in each state.
 ///
 /// ```
 /// use minder::jobs::{JobCounts, Scheduler, SchedulerOptions};
@@ -129,7 +129,7 @@ pub struct Scheduler<J> {
     slots: Vec<Option<Running>>,
     free_slots: BinaryHeap<Reverse<u32>>,
     counts: JobCounts,
-    /// Whether no more jobs will be submitted.
+    /// `true` if no more jobs will be submitted.
     closed: bool,
     halted: bool,
     halted_by: Option<HaltReason>,
@@ -154,7 +154,7 @@ struct Running {
     job: u64,
     cost: u64,
     attempt: u32,
-    /// Whether `is_last_attempt` said that the job will be retried if it fails.
+    /// `true` if `is_last_attempt` said that the job will be retried if it fails.
     retry_promised: bool,
 }
 

@@ -7,7 +7,8 @@ use super::handler::SpawnRequest;
 use super::scheduler::Attempt;
 use crate::Error;
 
-/// How long a loop without children sleeps at most. Every reason to wake it earlier wakes it.
+/// The longest time for which a loop without children sleeps. Every reason to wake it earlier wakes
+/// it.
 const IDLE_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// The pause after a spawn that failed with `Exhausted`. It doubles up to the maximum.
@@ -18,7 +19,7 @@ const SHORTAGE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The pause after a spawn whose program was open for writing. It doubles up to the maximum.
 const BUSY_PAUSE_MIN: Duration = Duration::from_millis(5);
 const BUSY_PAUSE_MAX: Duration = Duration::from_millis(100);
-/// How long a program may stay open for writing.
+/// The longest time for which a program may stay open for writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why a loop starts no job now.
@@ -50,7 +51,7 @@ impl Idle {
 pub(super) struct Shortage {
     /// Since when no job of the pool runs that could free some.
     since: Instant,
-    /// How long the loop waits before the next try.
+    /// The time for which the loop waits before the next try.
     pause: Duration,
 }
 
@@ -77,7 +78,7 @@ pub(super) struct PendingStart<J> {
     pub(super) request: SpawnRequest,
     /// If its program was open for writing: since when, and the pause before `at`.
     busy: Option<(Instant, Duration)>,
-    /// When to try again.
+    /// The time of the next try.
     pub(super) at: Option<Instant>,
 }
 

@@ -18,7 +18,7 @@ pub(super) type DynamicFunction = unsafe extern "system" fn() -> isize;
 
 /// The operating system's own library.
 pub(super) const NTDLL: PCWSTR = w!("ntdll.dll");
-/// What programs call.
+/// The library with the functions that programs call.
 pub(super) const KERNEL32: PCWSTR = w!("kernel32.dll");
 
 /// A function of a library that is in every process.

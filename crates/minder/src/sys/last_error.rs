@@ -1,4 +1,4 @@
-//! What calls of Windows answer.
+//! The results of calls of Windows.
 
 use std::io;
 

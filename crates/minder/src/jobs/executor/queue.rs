@@ -118,12 +118,12 @@ impl<T> Tasks<T> {
     }
 }
 
-/// What one thread knows of its tasks.
+/// The state of one thread's tasks.
 #[derive(Debug)]
 pub(super) struct Worker {
     /// The scheduled task that succeeded last, until that is recorded.
     succeeded: Option<Attempt>,
-    /// How many direct tasks succeeded.
+    /// The number of direct tasks that succeeded.
     direct_succeeded: u64,
     pace: TaskPace,
 }
@@ -134,14 +134,14 @@ impl Worker {
     }
 }
 
-/// How a task was started.
+/// The way in which a task was started.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Start {
     Scheduled(Attempt),
     Direct,
 }
 
-/// What a thread does next.
+/// The next action of a thread.
 #[derive(Debug)]
 pub(super) enum Next<T> {
     /// Process this task.
@@ -150,7 +150,8 @@ pub(super) enum Next<T> {
     End,
 }
 
-/// Whether the thread that took a task has to start another thread first. That one already counts.
+/// The order to the thread that took a task to start another thread first, or not. That one already
+/// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExtraThread {
     Start,
@@ -606,7 +607,7 @@ mod model {
         failures.iter().enumerate().map(|(number, &failures)| Numbered { number, failures }).collect()
     }
 
-    /// What a thread of an executor does.
+    /// Does the work of a thread of an executor.
     fn work(queue: &Arc<Queue>) {
         let mut worker = Worker::new();
         while let Next::Process(start_of, mut task, extra_thread) = queue.next(&mut worker) {

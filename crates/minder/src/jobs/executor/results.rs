@@ -9,9 +9,9 @@ use super::sync::{Condvar, Mutex};
 /// it took.
 pub(super) const RESULTS_MAX: usize = 2048;
 
-/// How many fast results wake the receiver together.
+/// The number of fast results that wake the receiver together.
 const FAST_BATCH: usize = RESULTS_MAX / 2;
-/// How long the receiver waits at most for that many.
+/// The longest time for which the receiver waits for that many.
 const FAST_WAIT: Duration = Duration::from_micros(25);
 
 /// A queue with many senders and one receiver.
@@ -29,7 +29,7 @@ pub(super) struct Results<T> {
 struct State<T> {
     results: VecDeque<T>,
     is_closed: bool,
-    /// Whether the receiver is gone. Results are dropped then.
+    /// `true` if the receiver is gone. Results are dropped then.
     is_abandoned: bool,
     /// For how many results the receiver waits, if it does. A notification costs a system call, so it is
     /// sent only if a thread waits.

@@ -1,4 +1,4 @@
-//! Where tasks come from: an iterator of the caller, any call of which may panic.
+//! The source of tasks: an iterator of the caller, any call of which may panic.
 
 use super::panic::PanicStore;
 

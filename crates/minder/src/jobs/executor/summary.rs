@@ -1,10 +1,10 @@
-//! What came of a run of an executor.
+//! The result of a run of an executor.
 
 use super::super::config::HaltReason;
 use super::super::scheduler::JobCounts;
 use super::panic::TaskPanic;
 
-/// What came of a run. Every item that was read from the iterator was finished, or is in
+/// The result of a run. Every item that was read from the iterator was finished, or is in
 /// [`not_run`](Self::not_run) or [`not_finished`](Self::not_finished).
 ///
 /// That includes each item that the iterator returned before it panicked: the panic ends the iterator, and
@@ -25,7 +25,8 @@ use super::panic::TaskPanic;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Summary<T> {
-    /// How many items were read, succeeded, and failed. An item whose processor panicked failed.
+    /// The numbers of items that were read, that succeeded, and that failed. An item whose
+    /// processor panicked failed.
     pub counts: JobCounts,
     /// The items that were read and not run to the end: because the finisher stopped the run, the halt
     /// policy took effect, or an item that they depend on failed.
@@ -33,13 +34,14 @@ pub struct Summary<T> {
     /// The items that were processed while, or before, the finisher stopped the run, and that it was not
     /// called for. Their outputs were dropped. They count as succeeded or failed.
     pub not_finished: Vec<T>,
-    /// Whether the finisher stopped the run.
+    /// `true` if the finisher stopped the run.
     pub is_stopped: bool,
     /// The policy that stopped further starts, if one did.
     pub halted_by: Option<HaltReason>,
-    /// How many threads were started. 0 in the serial form, and if none could be started.
+    /// The number of threads that were started. 0 in the serial form, and if none could be started.
     pub threads: usize,
-    /// Whether a thread was to be started and could not be: fewer than the degree shared the items.
+    /// `true` if a thread was to be started and could not be: fewer than the degree shared the
+    /// items.
     pub lacks_threads: bool,
     /// The first panic of a processor in the order of completion. If none has panicked: the first panic of
     /// the iterator, of [`Task::cost`](super::Task::cost), or of an output that was dropped. The items after

@@ -1,4 +1,4 @@
-//! What an executor runs.
+//! The tasks that an executor runs.
 
 use super::super::scheduler::JobResult;
 
@@ -44,7 +44,7 @@ use super::super::scheduler::JobResult;
 /// assert_eq!((summary.counts.succeeded, summary.counts.retried), (2, 4));
 /// ```
 pub trait Task {
-    /// What the finisher gets.
+    /// The output of the task, which the finisher gets.
     type Output;
 
     /// Does the work. Called on a thread of the executor, or on the caller's in the serial form.

@@ -1,4 +1,4 @@
-//! What a probe returns: a mechanism or a limit, and whether it is available.
+//! The result of a probe: a mechanism or a limit, and whether it is available.
 
 /// A mechanism or a limit of this machine, and whether it is available.
 ///
@@ -20,9 +20,9 @@ pub struct Capability {
     pub area: &'static str,
     /// The name, in lower case.
     pub name: &'static str,
-    /// Whether it can be used.
+    /// Its availability.
     pub state: Availability,
-    /// Whether it is the one that is used, of several that do the same.
+    /// `true` if it is the one that is used, of several that do the same.
     pub chosen: bool,
     /// The value of a limit; `None` for an unlimited one, and for a mechanism.
     pub value: Option<u64>,
@@ -30,7 +30,7 @@ pub struct Capability {
     pub note: String,
 }
 
-/// Whether a mechanism can be used.
+/// The availability of a mechanism.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Availability {

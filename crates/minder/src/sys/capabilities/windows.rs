@@ -19,8 +19,8 @@ use windows_sys::Win32::System::Threading::{
 use super::types::{Capability, grouped, limit};
 use crate::sys::dynlib;
 
-/// What a path may have ("Maximum Path Length Limitation"), what a command line (CreateProcessW)
-/// and one of `cmd.exe`.
+/// The longest path ("Maximum Path Length Limitation"), the longest command line (CreateProcessW),
+/// and the longest one of `cmd.exe`.
 const PATH_MAX: u64 = 32_767;
 const LINE_MAX: u64 = 32_766;
 const LINE_OF_CMD_MAX: u64 = 8_191;

@@ -34,7 +34,7 @@ pub(super) struct ProcStat {
     pub(super) parent: i32,
     /// The state of its main thread.
     state: u8,
-    /// How many threads it has. Those of a zombie are its main thread, and others that run.
+    /// The number of its threads. Those of a zombie are its main thread, and others that run.
     threads: u32,
     /// Its main thread is exiting. If that is its only one, its files are closed already, and it disappears
     /// within microseconds.

@@ -41,7 +41,7 @@ use crate::sys::signal::Signal;
 /// The most descriptors that a guardian opens: its signals, its list of children, a directory of
 /// `/proc`, a pidfd.
 const GUARDIAN_DESCRIPTORS: usize = 7;
-/// How long the inner guardian may take; 1 ms is usual.
+/// The longest time that the inner guardian may take; 1 ms is usual.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
@@ -79,8 +79,8 @@ enum Role {
     },
 }
 
-/// How long a joined thread may still be listed: the kernel reports its exit before it removes it
-/// (`mm_release` in the kernel's fork.c).
+/// The time for which a joined thread may still be listed: the kernel reports its exit before it
+/// removes it (`mm_release` in the kernel's fork.c).
 const JOIN_TIMEOUT: Duration = Duration::from_millis(50);
 
 impl Guard {

@@ -133,7 +133,8 @@ pub(super) fn restore_sigchld() {
     }
 }
 
-/// Whether [`handle_write_signals`] has given `SIGPIPE` a handler, or children inherit it as ignored.
+/// `true` if [`handle_write_signals`] has given `SIGPIPE` a handler, or children inherit it as
+/// ignored.
 static SIGPIPE_HAS_HANDLER: AtomicBool = AtomicBool::new(false);
 
 /// Installs a handler that does nothing for the signals of a failed write: `SIGPIPE`, which Rust's runtime

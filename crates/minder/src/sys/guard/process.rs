@@ -13,7 +13,7 @@ use super::descendants;
 use super::mask::{self, Mask};
 use super::signal::SignalSender;
 
-/// Which of the two returned from [`fork`].
+/// The process that returned from [`fork`].
 pub(super) enum Fork {
     Parent(Pid),
     Child,

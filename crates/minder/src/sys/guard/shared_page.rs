@@ -21,7 +21,7 @@ pub(super) struct SharedPage {
     runner: AtomicI32,
     ready: AtomicU32,
     stopped: AtomicU32,
-    /// Whether another signal than that of Ctrl-Z stopped the runner alone.
+    /// Not zero if another signal than that of Ctrl-Z stopped the runner alone.
     held: AtomicU32,
     /// [`IS_SET`] and the exit status, once the runner exits without a signal.
     exit_status: AtomicU32,
@@ -34,9 +34,9 @@ pub(super) struct SharedPage {
     /// Number of signals that had been relayed when the run stopped last. The stop requests among
     /// them are done.
     stops_done: AtomicU32,
-    /// Whether the outer guardian is stopping itself, or is stopped.
+    /// Not zero while the outer guardian is stopping itself, or is stopped.
     outer_stops: AtomicU32,
-    /// Whether the inner guardian is to kill the runner.
+    /// Not zero if the inner guardian is to kill the runner.
     kill_runner: AtomicU32,
 }
 

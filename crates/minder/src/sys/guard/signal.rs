@@ -12,7 +12,7 @@ impl Signal {
     }
 }
 
-/// Who sent a signal.
+/// The sender of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SignalSender {
@@ -25,7 +25,7 @@ pub enum SignalSender {
     Unknown,
 }
 
-/// How a cancelled run exits.
+/// The way in which a cancelled run exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExitMode {

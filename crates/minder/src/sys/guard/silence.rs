@@ -7,14 +7,14 @@
 use crate::sys::signal::Signal;
 use std::time::{Duration, Instant};
 
-/// How long the runner has to stop after a Ctrl-Z. It waits one second for its own threads.
+/// The time that the runner has to stop after a Ctrl-Z. It waits one second for its own threads.
 const STOP_MAX: Duration = Duration::from_secs(3);
-/// How long a request to exit may stay unread before a further one counts as unanswered.
+/// The time for which a request to exit may stay unread before a further one counts as unanswered.
 const UNREAD_MAX: Duration = Duration::from_secs(1);
 /// Further requests count as unanswered from this time on: a busy runner may need a moment.
 const REPEAT_WINDOW: Duration = Duration::from_millis(200);
 
-/// What the outer guardian does in place of the runner.
+/// The action of the outer guardian in place of the runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Stop this process, so that the shell continues.

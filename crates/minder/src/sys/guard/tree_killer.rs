@@ -32,7 +32,7 @@ pub(super) struct TreeKiller<'a> {
     pub(super) tree: DescendantFinder,
     /// Children that existed before the run. They do not belong to its tree.
     pub(super) excluded: &'a [i32],
-    /// Whether all children are reaped here. A guardian reaps, and has one thread, so the pid of
+    /// `true` if all children are reaped here. A guardian reaps, and has one thread, so the pid of
     /// its child cannot be reused meanwhile. The runner does not reap here, because other code
     /// waits for its children.
     pub(super) reaps: bool,
@@ -72,7 +72,7 @@ struct Pass {
     refused: Survivors,
     /// Number of processes that are not excluded and not known to have exited.
     found: u32,
-    /// Whether every process to stop was still before its children were read.
+    /// `true` if every process to stop was still before its children were read.
     is_final: bool,
 }
 

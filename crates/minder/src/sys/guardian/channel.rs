@@ -185,7 +185,7 @@ fn send_with_pidfd(socket: BorrowedFd<'_>, record: Record, pidfd: BorrowedFd<'_>
     error_of(unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, FLAGS) })
 }
 
-/// What the kernel adds to a record.
+/// The data that the kernel adds to a record.
 #[derive(Debug, Default)]
 pub(in crate::sys) struct Sender {
     /// The pid of the process that sent the record, in the receiver's PID namespace.
@@ -196,7 +196,7 @@ pub(in crate::sys) struct Sender {
     pub(in crate::sys) named: Option<OwnedFd>,
 }
 
-/// What [`receive`] found.
+/// The result of [`receive`].
 pub(in crate::sys) enum Received {
     Record(Record, Sender),
     /// Nothing for now.

@@ -19,9 +19,10 @@ use super::record::{Kind, Record};
 use super::settings::{GuardianSettings, TAG};
 use crate::sys::pid::{is_unreaped_child, open_pidfd, wait_for_exit, wait_id};
 
-/// How long a drop waits for the program to exit, before it kills the program.
+/// The time for which a drop waits for the program to exit, before it kills the program.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long the release of a process that may live on waits for a program that does not read.
+/// The time for which the release of a process that may live on waits for a program that does not
+/// read.
 const RELEASE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The most guardians whose tags a child has, the nearest one last. Each guarded host within a guarded
 /// host adds one.

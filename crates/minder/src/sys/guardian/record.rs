@@ -6,7 +6,7 @@
 /// The version of the records. A change of their meaning or size is a new one.
 pub(in crate::sys) const VERSION: u64 = 1;
 
-/// What a record says.
+/// The meaning of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sys) enum Kind {
     /// The host's first record: `pid` is the host, `id` its version, `value` the grace in milliseconds.

@@ -1,4 +1,4 @@
-//! How the program of a guardian is started, and what it does when the host is gone.
+//! The options with which the program of a guardian is started, and those for the end of the host.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,13 +15,13 @@ pub(crate) struct GuardianSettings {
     pub(crate) args: Vec<OsString>,
     /// The time between SIGTERM and SIGKILL; zero sends SIGKILL at once.
     pub(crate) grace: Duration,
-    /// Whether children are tagged by an environment variable.
+    /// `true` if children are tagged by an environment variable.
     pub(crate) tag: bool,
-    /// Whether the program inherits the standard error of the host.
+    /// `true` if the program inherits the standard error of the host.
     pub(crate) inherit_stderr: bool,
-    /// Whether a program that has exited is started again.
+    /// `true` if a program that has exited is started again.
     pub(crate) restart: bool,
-    /// How long a start may take.
+    /// The longest time that a start may take.
     pub(crate) start_timeout: Duration,
 }
 

@@ -18,11 +18,12 @@ use super::target::Target;
 use crate::sys::guardian::TAG;
 use crate::sys::process_tree::{ProcEntry, each_newer_process, each_process, newest_pid, signal_process};
 
-/// How often a search is repeated that finds new processes, before all are killed.
+/// The number of times that a search is repeated that finds new processes, before all are killed.
 const SEARCHES_MAX: usize = 8;
-/// How many searches in a row have to find nothing.
+/// The number of searches in a row that have to find nothing.
 const CLEAN_SEARCHES: u32 = 2;
-/// How long newer processes are looked up in one search. Others of the machine may fork all the time.
+/// The time for which newer processes are looked up in one search. Others of the machine may fork
+/// all the time.
 const LOOK_UP_TIME_MAX: Duration = Duration::from_millis(100);
 /// If nothing new was found for this long, the rest has its SIGKILL and cannot act on it yet (an
 /// unreachable file server), or may not be signalled by this user.
@@ -41,9 +42,9 @@ pub(super) struct Ending {
     targets: Vec<Target>,
     /// The tag of the children, in the form of the variable.
     tag: Option<String>,
-    /// What was found so far. A process stays here when its parent is gone.
+    /// The processes that were found so far. A process stays here when its parent is gone.
     known: HashSet<Identity>,
-    /// Whether a search found a process that no search had found before.
+    /// `true` if a search found a process that no search had found before.
     found_new: bool,
 }
 

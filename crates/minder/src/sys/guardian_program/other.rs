@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::target::Target;
 
-/// How long the program waits for processes that were killed.
+/// The time for which the program waits for processes that were killed.
 const TIME_MAX: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(5);
 

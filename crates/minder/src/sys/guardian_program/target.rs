@@ -13,7 +13,7 @@ pub(super) struct Target {
     /// The number of the child, by which the host removes it.
     pub(super) id: u64,
     pub(super) pid: libc::pid_t,
-    /// Whether it leads a group, or is about to.
+    /// `true` if it leads a group, or is about to.
     pub(super) leads_group: bool,
     /// Without one the pid is used: the system has no pidfds, or no descriptor was free.
     #[cfg_attr(

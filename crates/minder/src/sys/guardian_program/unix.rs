@@ -22,15 +22,16 @@ use crate::sys::guardian::{Kind, Received, Record, Sender, VERSION, receive};
 use crate::sys::pid::open_pidfd;
 use crate::sys::time::timespec;
 
-/// How long the first records may take.
+/// The longest time that the first records may take.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long records are left to gather. Meanwhile the socket has room for a hundred starts.
+/// The time for which records are left to gather. Meanwhile the socket has room for a hundred
+/// starts.
 const GATHER_TIME: Duration = Duration::from_millis(2);
-/// How often the parent's pid is compared where the system has no pidfds.
+/// The interval at which the parent's pid is compared where the system has no pidfds.
 const PARENT_INTERVAL: Duration = Duration::from_secs(1);
-/// How long the exit of a host may take after its descriptors were closed.
+/// The longest time that the exit of a host may take after its descriptors were closed.
 const EXIT_MAX: Duration = Duration::from_millis(200);
-/// How often the parent's pid is compared then.
+/// The interval at which the parent's pid is compared then.
 const EXIT_INTERVAL: Duration = Duration::from_millis(2);
 /// The least length of the list at which children are searched that other code of the host has reaped.
 const PRUNE_MIN: usize = 1024;
@@ -47,11 +48,11 @@ struct Program<'a> {
     /// host removes a child before it reaps it.
     targets: Vec<Target>,
     prune_at: usize,
-    /// Whether the last look at the socket found records.
+    /// `true` if the last look at the socket found records.
     has_read: bool,
 }
 
-/// What the records led to.
+/// The state of the connection after some records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     /// The host may send more.

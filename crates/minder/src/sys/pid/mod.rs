@@ -1,4 +1,4 @@
-//! What the kernel reports about a process, given its pid or a descriptor of it.
+//! Facts that the kernel reports about a process, given its pid or a descriptor of it.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod pidfd;

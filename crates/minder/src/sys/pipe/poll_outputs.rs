@@ -4,7 +4,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::unix::Reader;
 
-/// Whether [`poll_outputs`] works.
+/// `true` if [`poll_outputs`] works.
 pub(crate) const CAN_POLL_OUTPUTS: bool = true;
 
 /// Waits until a read of one of two outputs does not block. Returns of which.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::Errno;
 
-/// Whether the kernel has refused such a read.
+/// `true` once the kernel has refused such a read.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether [`read_now`] may work.

@@ -1,6 +1,6 @@
-//! What a read of an endpoint returns.
+//! The result of a read of an endpoint.
 
-/// How far a reader came.
+/// The result of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
     /// This many bytes were appended to the buffer.

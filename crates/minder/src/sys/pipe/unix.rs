@@ -21,11 +21,11 @@ use crate::sys::wait::Report;
 pub(crate) struct Reader {
     fd: OwnedFd,
     armed: bool,
-    /// Whether each read has to ask the kernel not to wait, because the descriptor blocks.
+    /// `true` if each read has to ask the kernel not to wait, because the descriptor blocks.
     #[cfg(target_os = "linux")]
     reads_now: bool,
     is_terminal: bool,
-    /// Whether this is a terminal that no process had open at the last read.
+    /// `true` if this is a terminal that no process had open at the last read.
     is_hung_up: bool,
 }
 
@@ -206,7 +206,7 @@ impl Reader {
 pub(crate) struct Writer {
     fd: OwnedFd,
     armed: bool,
-    /// Whether the backend had no room for the pipe: the caller polls it.
+    /// `true` if the backend had no room for the pipe: the caller polls it.
     unwatched: bool,
     /// The last byte that was written; a line feed before the first.
     last: u8,

@@ -224,9 +224,9 @@ impl Drop for Reader {
 pub(crate) struct Writer {
     handle: Arc<OwnedHandle>,
     line: Option<Line>,
-    /// Whether the caller waits for room.
+    /// `true` if the caller waits for room.
     armed: bool,
-    /// Whether the result of the last operation has not been read yet.
+    /// `true` if the result of the last operation has not been read yet.
     sent: bool,
 }
 
@@ -393,7 +393,7 @@ pub(crate) fn eof_byte(_side: &std::fs::File) -> io::Result<u8> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Whether [`poll_outputs`] works: no call waits for two pipes without a port.
+/// `false`, as [`poll_outputs`] does not work: no call waits for two pipes without a port.
 pub(crate) const CAN_POLL_OUTPUTS: bool = false;
 
 /// See [`CAN_POLL_OUTPUTS`].

@@ -1,4 +1,4 @@
-//! Where a process cannot be found by its parent: systems other than Linux.
+//! Systems on which a process cannot be found by its parent: all except Linux.
 
 #[cfg(unix)]
 use std::collections::HashSet;

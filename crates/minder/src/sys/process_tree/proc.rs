@@ -82,7 +82,8 @@ pub(in crate::sys) struct Entry {
     /// Start time in clock ticks since boot. Together with the pid it identifies a process for
     /// ever.
     pub(in crate::sys) started: u64,
-    /// Whether it is exiting. Its files are closed already, and it disappears within microseconds.
+    /// `true` if it is exiting. Its files are closed already, and it disappears within
+    /// microseconds.
     pub(in crate::sys) exiting: bool,
     /// The state of the main thread: the letter of proc_pid_stat(5).
     state: u8,
@@ -130,7 +131,7 @@ pub(super) fn entry(pid: libc::pid_t) -> io::Result<Option<Entry>> {
 
 #[cfg(test)]
 thread_local! {
-    /// How many times this thread has read the whole table.
+    /// The number of times that this thread has read the whole table.
     pub(super) static SCANS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 

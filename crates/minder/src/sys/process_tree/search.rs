@@ -53,7 +53,7 @@ fn ticks_since_boot() -> u64 {
 
 #[cfg(test)]
 thread_local! {
-    /// How many tables this thread has read.
+    /// The number of tables that this thread has read.
     pub(super) static TABLES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 

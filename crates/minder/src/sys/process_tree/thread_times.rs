@@ -1,5 +1,5 @@
-//! How long the main thread of a child ran, and how long it waited for a processor
-//! (`/proc/PID/schedstat`, Documentation/scheduler/sched-stats.rst).
+//! The time for which the main thread of a child ran, and the time for which it waited for a
+//! processor (`/proc/PID/schedstat`, Documentation/scheduler/sched-stats.rst).
 //!
 //! The kernel keeps the file until the process is reaped: a zombie still has it. The file of a
 //! process is that of its main thread.

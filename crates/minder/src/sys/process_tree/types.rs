@@ -1,6 +1,6 @@
-//! What is sent to a process tree.
+//! The signals to a process tree.
 
-/// What to send to a tree.
+/// A signal to a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TreeSignal {
     /// This signal. The processes are stopped before and continued afterwards, so that each is found and

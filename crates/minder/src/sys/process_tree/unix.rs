@@ -25,12 +25,12 @@ use crate::sys::reap::Process;
 /// (asm-generic/signal.h), else those that every system has.
 pub(crate) const SIGNAL_MAX: i32 =
     if cfg!(any(target_os = "linux", target_os = "android")) { 64 } else { 31 };
-/// Whether it is cheap to check if a process of a tree is left. With `/proc` the check reads the
-/// whole process table.
+/// `true` if it is cheap to check whether a process of a tree is left. With `/proc` the check reads
+/// the whole process table.
 pub(crate) const CHECK_IS_CHEAP: bool = false;
-/// How often descendants are looked for that started while others were stopped.
+/// The number of times that descendants are looked for that started while others were stopped.
 const PASSES_MAX: usize = 8;
-/// How many processes in a table cost as much as the search for one tree.
+/// The number of processes in a table that cost as much as the search for one tree.
 const OTHERS_PER_TREE: usize = 8;
 /// The longest wait for processes to stop that need a processor for that.
 const STOP_MAX: Duration = Duration::from_millis(500);
@@ -48,7 +48,7 @@ pub(crate) struct ProcessTree {
     /// Descendants outside the group that were seen, with their start times, which distinguish a
     /// reused pid.
     detached: HashSet<Found>,
-    /// Whether a search after the exit of the leader found no process. None can follow.
+    /// `true` once a search after the exit of the leader found no process. None can follow.
     is_gone: bool,
 }
 

@@ -22,7 +22,7 @@ use crate::sys::reap::Process;
 
 /// The highest number of a signal. Every signal terminates.
 pub(crate) const SIGNAL_MAX: i32 = 64;
-/// Whether it is cheap to check if a process of a tree is left: one query of its job.
+/// `true`, as it is cheap to check whether a process of a tree is left: one query of its job.
 pub(crate) const CHECK_IS_CHEAP: bool = true;
 /// The exit code of killed processes.
 pub(crate) const KILLED: u32 = 1;
@@ -34,11 +34,11 @@ pub(crate) const KILLED: u32 = 1;
 #[derive(Debug)]
 pub(crate) struct ProcessTree {
     job: OwnedHandle,
-    /// Whether processes that outlive the child are reported.
+    /// `true` if processes that outlive the child are reported.
     own_group: bool,
-    /// Whether the child is in the job.
+    /// `true` if the child is in the job.
     held: bool,
-    /// Whether the port reports when no process is left.
+    /// `true` if the port reports when no process is left.
     watched: bool,
 }
 

@@ -16,7 +16,7 @@ use crate::sys::wait::{ExitPoller, PollHandle, Report, TOKEN_MAX, WaitBackend, W
 pub(crate) struct Reactor {
     backend: Arc<dyn WaitBackend>,
     exit_poller: ExitPoller,
-    /// How many more descriptors it accepts; a test may set a limit.
+    /// The number of further descriptors that it accepts; a test may set a limit.
     capacity: Cell<Option<usize>>,
 }
 

@@ -9,12 +9,12 @@ use minder_os::sync::Mutex;
 use crate::sys::guardian::{Registration, WeakRegistration};
 use crate::sys::pid::wait_for_exit;
 
-/// How many orphans one call looks at, so that many that live long cost little.
+/// The number of orphans that one call looks at, so that many that live long cost little.
 const LOOKED_AT_MAX: usize = 16;
 
 static ORPHANS: Mutex<VecDeque<Orphan>> = Mutex::new(VecDeque::new());
 
-/// How many there are. A call that finds 0 does nothing else.
+/// The number of orphans. A call that finds 0 does nothing else.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// A child that is known by its pid alone: a daemon must not occupy a descriptor. The pid is that of the

@@ -258,7 +258,7 @@ impl Process {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
-    /// What a poller watches for the end of this process.
+    /// Returns the source that a poller watches for the end of this process.
     pub(crate) fn source(&self) -> Source<'_> {
         match &self.pidfd {
             Some(pidfd) => Source::descriptor(pidfd),

@@ -229,7 +229,8 @@ fn exit_code(process: &OwnedHandle) -> io::Result<i32> {
     if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(code.cast_signed()) }
 }
 
-/// What the process used, without its descendants; `None` where the operating system does not say.
+/// Returns the resources that the process used, without its descendants; `None` where the operating
+/// system does not say.
 fn usage(process: &OwnedHandle) -> Option<ResourceUsage> {
     let process = process.as_raw_handle();
     let [mut start, mut end, mut system, mut user] = [FILETIME::default(); 4];

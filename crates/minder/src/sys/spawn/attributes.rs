@@ -81,7 +81,7 @@ fn check(result: libc::c_long) -> Result<(), i32> {
 #[derive(Debug)]
 pub(super) struct DumpableGuard(());
 
-/// How many threads start such a child, and what this process was before the first.
+/// The number of threads that start such a child, and `dumpable` of this process before the first.
 static STARTING: Mutex<(usize, libc::c_int)> = Mutex::new((0, 0));
 
 impl DumpableGuard {

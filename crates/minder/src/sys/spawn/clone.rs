@@ -43,14 +43,14 @@ thread_local! {
     static SPARE: Cell<Option<Stack>> = const { Cell::new(None) };
 }
 
-/// What this mechanism keeps from one start to the next.
+/// The resources that this mechanism keeps from one start to the next.
 #[derive(Debug, Default)]
 pub(super) struct CloneSpawner {
     stack: Option<Stack>,
     /// Low descriptors that the child's streams are copied onto before a shared table is cut.
     /// Otherwise they refer to `/dev/null`.
     low: Option<ReservedFds>,
-    /// Whether the kernel refused `clone3`, or the cut, once.
+    /// `true` once the kernel refused `clone3`, or the cut.
     refused: bool,
     cut_refused: bool,
 }
@@ -83,7 +83,7 @@ struct ChildArgs<'a> {
     /// This process, if the child is to die with it.
     parent: libc::pid_t,
     nofile: Option<libc::rlimit64>,
-    /// Whether `clone` starts the child, which then has the signal handlers of this process.
+    /// `true` if `clone` starts the child, which then has the signal handlers of this process.
     by_clone: bool,
     /// The descriptors that execve does not close, if the kernel has no `close_range`.
     left_open: Vec<RawFd>,

@@ -5,7 +5,7 @@
 
 use std::ffi::c_void;
 
-/// What the kernel reads: `struct clone_args`.
+/// The structure that the kernel reads: `struct clone_args`.
 #[repr(C)]
 #[derive(Default)]
 pub(super) struct CloneArgs {

@@ -13,7 +13,7 @@ use super::variables::{VariableBlock, append_variable, push_variable};
 use super::{SpawnError, SpawnStep};
 use crate::command::{Command, Env};
 
-/// Where a program is searched for if the child has no PATH.
+/// The directories in which a program is searched for if the child has no PATH.
 const DEFAULT_PATH: &str = "/usr/local/bin:/bin:/usr/bin";
 
 /// The strings of one child. The memory is kept from one spawn to the next.
@@ -63,7 +63,7 @@ impl Strings {
     }
 }
 
-/// Where a program was found, and in which PATH.
+/// The path at which a program was found, and the PATH of that search.
 #[derive(Debug)]
 struct CachedLookup {
     program: OsString,

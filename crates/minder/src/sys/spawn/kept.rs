@@ -10,7 +10,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 
-/// How many numbers are looked at where the operating system lists no descriptors: 10 ms.
+/// The most numbers that are looked at where the operating system lists no descriptors: 10 ms.
 const LOOKED_AT_MAX: RawFd = 65_536;
 
 /// Returns the numbers from 3 upwards, sorted.
@@ -29,7 +29,7 @@ pub(crate) fn close_on_exec(number: RawFd) {
     let _ = fcntl_setfd(borrow(number), FdFlags::CLOEXEC);
 }
 
-/// What the operating system lists, the descriptor of the list itself among it.
+/// Returns the descriptors that the operating system lists, that of the list itself among them.
 fn listed() -> Option<Vec<RawFd>> {
     // Other systems have a directory that lists the first three only.
     let dir = if cfg!(any(target_os = "linux", target_os = "android")) {

@@ -1,4 +1,4 @@
-//! What `CreateProcessW` takes for arguments and environment: one command line, one block. Pure.
+//! Arguments and environment in the form of `CreateProcessW`: one command line, one block. Pure.
 //!
 //! A program gets one line and parses it by itself. Nearly all use the rules of the MSVC runtime,
 //! and those are followed here: backslashes are themselves, but before a quotation mark, where two

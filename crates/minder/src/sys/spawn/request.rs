@@ -1,4 +1,4 @@
-//! What a spawn mechanism needs to know of a child on Unix.
+//! The description of a child on Unix for the spawn mechanisms.
 
 use std::os::fd::RawFd;
 
@@ -9,7 +9,7 @@ use crate::sys::guardian::Registration;
 /// In place of a descriptor: the null device, which nothing has opened yet.
 pub(super) const NULL_DEVICE: RawFd = -2;
 
-/// What a mechanism needs to know. The descriptors stay open for the call.
+/// The description of a child for a mechanism. The descriptors stay open for the call.
 #[derive(Debug)]
 pub(super) struct Request<'a> {
     pub(super) image: &'a ExecArgs,

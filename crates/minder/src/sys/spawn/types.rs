@@ -1,4 +1,4 @@
-//! What a spawn returns: the child and its streams, or the step that failed.
+//! The result of a spawn: the child and its streams, or the step that failed.
 
 use crate::process_attributes::AttributeStep;
 use crate::sys::pipe::{Reader, Writer};

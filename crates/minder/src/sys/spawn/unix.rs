@@ -27,7 +27,7 @@ pub(crate) struct Spawner {
     image: ExecArgs,
     /// The null device. A lone start leaves it to the child to open that.
     null: Option<Arc<OwnedFd>>,
-    /// Whether our ends of pipes are for readers and writers that do not block.
+    /// `true` if our ends of pipes are for readers and writers that do not block.
     nonblocking: bool,
     /// The guardian of the children.
     guardian: Option<Arc<GuardianLink>>,

@@ -43,7 +43,7 @@ pub(crate) struct TickRequest(Request);
 struct Request {
     /// The period in units of 100 ns.
     units: u32,
-    /// Whether it was made by `timeBeginPeriod`.
+    /// `true` if it was made by `timeBeginPeriod`.
     by_winmm: bool,
 }
 

@@ -43,8 +43,8 @@ impl Drop for TimerLease<'_> {
 pub(crate) struct Epoll {
     epoll: OwnedFd,
     timer: Timer,
-    /// Whether a wait uses the timer for its deadline. Concurrent waits use the time-out of the
-    /// call instead.
+    /// `true` while a wait uses the timer for its deadline. Concurrent waits use the time-out of
+    /// the call instead.
     taken: AtomicBool,
     waker: Arc<Waker>,
 }

@@ -50,7 +50,8 @@ const CHANGES_MAX: u32 = 256;
 const COMPLETIONS_MAX: u32 = 4096;
 /// `due` may hold this many outdated keys, plus two for each slot, before they are removed.
 const DUE_MIN: usize = 64;
-/// How often the ring may move to another thread. After that it is opened for all threads.
+/// The number of times that the ring may move to another thread. After that it is opened for all
+/// threads.
 const MOVES_MAX: u32 = 8;
 /// The user data of requests that cancel others. Their completions are ignored.
 const CANCEL: u64 = u64::MAX;
@@ -69,14 +70,14 @@ pub(crate) struct Uring {
     changed: Waker,
     /// For the deadlines of a foreign loop.
     timer: OnceLock<Timer>,
-    /// Whether the kernel has multishot polls.
+    /// `true` if the kernel has multishot polls.
     multishot: bool,
 }
 
 struct State {
     ring: Arc<IoUring>,
     owner: Owner,
-    /// How often the ring was replaced.
+    /// The number of times that the ring was replaced.
     ring_replacements: u32,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -91,14 +92,14 @@ struct State {
     polled: Vec<libc::pollfd>,
     /// Counts the turns of waits.
     turn: u64,
-    /// How many threads are in a wait.
+    /// The number of threads in a wait.
     waiting: usize,
     /// A foreign loop watches the ring. Changes must then be submitted at once, because no wait may
     /// follow.
     watched: bool,
 }
 
-/// Which completions say that a source is ready now; the others are hints.
+/// The completions that say that a source is ready now; the others are hints.
 #[derive(Clone, Copy, PartialEq)]
 enum HintPolicy {
     All,
@@ -107,7 +108,7 @@ enum HintPolicy {
     None,
 }
 
-/// Which threads may use the ring.
+/// The threads that may use the ring.
 #[derive(Clone, Copy, PartialEq)]
 enum Owner {
     /// The first thread that uses it becomes its only user.

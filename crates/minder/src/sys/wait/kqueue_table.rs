@@ -19,7 +19,7 @@ pub(super) enum Ident {
     Process(u32),
 }
 
-/// Which note an event is from.
+/// The note that an event is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Filter {
     Read(RawFd),

@@ -1,4 +1,4 @@
-//! What waits report, and the tokens that callers cannot use.
+//! The reports of waits, and the tokens that callers cannot use.
 
 /// The token of reports about a wake-up.
 pub(crate) const WAKE_TOKEN: u64 = u64::MAX;

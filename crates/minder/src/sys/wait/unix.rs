@@ -27,7 +27,7 @@ use crate::interest::Interest;
 ///    wait. The exit of a thread removes no registration.
 /// 7. If many sources are ready, each is reported before any other is reported two more times.
 pub(crate) trait WaitBackend: Debug + Send + Sync {
-    /// Which backend this is.
+    /// Returns the variant of [`Backend`] of this backend.
     fn kind(&self) -> Backend;
     fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()>;
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()>;

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// How many graphs are drawn, and how many with `MINDER_LONG=1`.
+/// The number of graphs that are drawn, and that with `MINDER_LONG=1`.
 const GRAPHS: (u64, u64) = (500, 10_000);
 const STEPS: u64 = 120;
 
@@ -30,7 +30,7 @@ struct Job {
     cost: u64,
     attempt: u32,
     state: State,
-    /// Whether it finished or was dropped before results were kept.
+    /// `true` if it finished or was dropped before results were kept.
     is_forgotten: bool,
 }
 
@@ -45,7 +45,7 @@ struct Model {
     halted: bool,
     paused: bool,
     retried: u64,
-    /// How many jobs were queued.
+    /// The number of jobs that were queued.
     queued: i128,
 }
 

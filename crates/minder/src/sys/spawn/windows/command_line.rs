@@ -1,4 +1,4 @@
-//! What fits into a command line, as it would be written for a start.
+//! The arguments that fit into a command line, as it would be written for a start.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::working_dir::working_dir;
 use crate::command::Command;
 use crate::sys::spawn::{cmd_quote, quote};
 
-/// Where a program was found, and the directory that it will start in.
+/// The path of a program that was found, and the directory in which it will start.
 #[derive(Clone, Debug)]
 pub(crate) struct CommandLineLimit {
     program: PathBuf,

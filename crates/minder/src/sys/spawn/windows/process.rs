@@ -32,7 +32,7 @@ use crate::sys::reap::Process;
 /// The exit code of a process that is terminated before it ran any code.
 const NEVER_RAN: u32 = 1;
 
-/// How a process gets into its job.
+/// The time at which a process is assigned to its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JobAssignment {
     AtCreation,

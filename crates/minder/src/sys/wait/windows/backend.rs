@@ -12,7 +12,7 @@ use crate::sys::wait::Ready;
 
 /// The contract of a backend: how the signal of a handle gets into a port.
 pub(crate) trait WaitBackend: Debug + Send + Sync {
-    /// Which backend this is.
+    /// Returns the variant of [`Backend`] of this backend.
     fn kind(&self) -> Backend;
     /// Prepares to wait for `handle`. The wait itself begins with [`Watched::arm`].
     fn watch(

@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 
 use minder_os::sync::Mutex;
 
-/// What a callback does.
+/// The function that a callback calls.
 type Action = Arc<dyn Fn() + Send + Sync>;
 
 /// A callback that may run until this is dropped.

@@ -40,8 +40,8 @@ use crate::sys::wait::types::{RECHECK_TOKEN, Ready};
 pub(in crate::sys::wait) const PACKETS_MAX: usize = 128;
 /// The number of threads that the port lets run at the same time: effectively unlimited.
 const THREADS_MAX: u32 = 1 << 16;
-/// How long the last owner of a port waits for cancelled operations. Packets that are still in
-/// flight after that are leaked, never freed.
+/// The time for which the last owner of a port waits for cancelled operations. Packets that are
+/// still in flight after that are leaked, never freed.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// Number of attempts of a callback to post, one millisecond apart.
 const POSTS_MAX: u32 = 10_000;

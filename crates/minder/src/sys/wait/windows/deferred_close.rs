@@ -17,10 +17,10 @@ use minder_os::sync::Mutex;
 
 use crate::sys::dynlib::wine;
 
-/// How long a handle stays open under Wine: longer than a runnable thread has to wait for a
-/// processor.
+/// The time for which a handle stays open under Wine: longer than a runnable thread has to wait for
+/// a processor.
 const OPEN_TIME: Duration = Duration::from_secs(2);
-/// How many handles stay open at most; beyond it the oldest is closed early.
+/// The most handles that stay open; beyond it the oldest is closed early.
 const OPEN_MAX: usize = 4096;
 
 type DeferredHandles = VecDeque<(Instant, Arc<OwnedHandle>)>;

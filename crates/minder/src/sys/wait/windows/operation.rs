@@ -15,7 +15,7 @@ use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED
 
 use crate::sys::wait::RECHECK_TOKEN;
 
-/// How an operation began.
+/// The state of an operation after its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Submission {
     /// The packet arrives from the port when the operation has finished.

@@ -24,9 +24,9 @@ pub(super) struct PortSender {
     port: OwnedHandle,
     /// The number of posted packets in the port. Valid until a handle or job is associated.
     posted: AtomicUsize,
-    /// Whether a handle was associated, so that the kernel queues packets by itself.
+    /// `true` once a handle was associated, so that the kernel queues packets by itself.
     associated: AtomicBool,
-    /// Whether a thread waits for the event in addition to the port, and must be woken by it.
+    /// `true` if a thread waits for the event in addition to the port, and must be woken by it.
     has_event_waiter: AtomicBool,
     event: OnceLock<Arc<OwnedHandle>>,
 }

@@ -34,7 +34,7 @@ use crate::sys::wait::Ready;
 
 /// Number of handles that a thread waits for, in addition to its own event.
 const SLOTS_MAX: usize = MAXIMUM_WAIT_OBJECTS as usize - 1;
-/// How long a thread sleeps after a wait has failed.
+/// The time for which a thread sleeps after a wait has failed.
 const ERROR_PAUSE: Duration = Duration::from_millis(10);
 
 /// The backend: its threads.
@@ -146,9 +146,9 @@ struct State {
     /// The number of changes, and how many of them the serving thread has seen.
     changes: u64,
     seen: u64,
-    /// Whether a thread runs, or is about to.
+    /// `true` if a thread runs, or is about to.
     has_worker: bool,
-    /// Whether a thread or a caller serves the set now.
+    /// `true` while a thread or a caller serves the set.
     is_served: bool,
     closed: bool,
 }
