@@ -11,6 +11,7 @@ mod layers;
 mod source;
 mod text;
 mod prose;
+mod openings;
 mod idioms;
 mod wine;
 mod subjects;
@@ -107,6 +108,7 @@ fn all() -> Result<Vec<Finding>> {
     }
     found.extend(layers::check(&tree));
     found.extend(prose::check(&tree)?);
+    found.extend(openings::check(&tree));
     found.extend(map::check(&tree));
     found.extend(wine::check(&tree));
     found.extend(subjects::check());
