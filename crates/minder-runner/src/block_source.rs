@@ -22,7 +22,7 @@ pub(crate) struct BlockSource {
     pub(crate) splitter: Arc<InputSplitter>,
     /// Values for the jobs, in their order.
     pub(crate) values: Values,
-    /// Whether a value is the command, so that a job without one cannot run.
+    /// `true` if a value is the command, so that a job without one cannot run.
     pub(crate) runs_values: bool,
     /// For blocks as files: the path, to which the job's number is appended. It is the first
     /// argument.

@@ -1,4 +1,4 @@
-//! What a run is to do: plain data, complete before anything is opened or started.
+//! The configuration of a run: plain data, complete before anything is opened or started.
 //!
 //! All text was parsed before a [`RunConfig`] exists. The engine opens the files, directories and
 //! streams that it names.
@@ -31,60 +31,60 @@ pub const SLOTS: &str = "slots";
 pub struct RunConfig {
     /// The command line of a job.
     pub template: Template,
-    /// How many jobs run at once.
+    /// The number of jobs that run at once.
     pub slots: JobsSetting,
     /// The order in which jobs start.
     pub order: OrderConfig,
     /// The number of jobs, if the user states it.
     pub total: Option<u64>,
-    /// How jobs read the input, if they do.
+    /// The way in which jobs read the input, if they do.
     pub pipe: Option<PipeConfig>,
     /// Time-outs, retries, conditions, environment.
     pub control: Control,
-    /// Whether one job takes several records.
+    /// `true` if one job takes several records.
     pub batches_arguments: bool,
-    /// Which exit status the run has.
+    /// The rule for the exit status of the run.
     pub exit_status: ExitStatusRule,
-    /// Whether jobs get the variables of GNU parallel (`PARALLEL_SEQ` and others).
+    /// `true` if jobs get the variables of GNU parallel (`PARALLEL_SEQ` and others).
     pub parallel_env: bool,
     /// The pid that a user sees: that of the process that installed the guard.
     pub pid: u32,
     /// The shell for the user's command lines, if it is not the default one.
     pub shell: Option<OsString>,
-    /// How long a finished job's output may stay open. `None`: until it is closed.
+    /// The time for which a finished job's output may stay open. `None`: until it is closed.
     pub leak_timeout: Option<Duration>,
     /// The time between TERM and KILL.
     pub grace: Duration,
-    /// How long each result is held back, if the end of the run may reach the processes of a job before it
-    /// reaches the job and this process. A result that is held when the run is ended is not recorded, and
-    /// the job runs again.
+    /// The time for which each result is held back, if the end of the run may reach the processes of
+    /// a job before it reaches the job and this process. A result that is held when the run is ended
+    /// is not recorded, and the job runs again.
     pub hold_results: Option<Duration>,
     /// The wait backend, if it is not the best one.
     pub backend: Option<minder::Backend>,
-    /// Whether guardian processes kill what is left after a SIGKILL.
+    /// `true` if guardian processes kill what is left after a SIGKILL.
     pub guardians: bool,
-    /// Whether each job's output has a color.
+    /// `true` if each job's output has a color.
     pub color_jobs: bool,
-    /// Whether only whole lines are colored.
+    /// `true` if only whole lines are colored.
     pub color_lines: bool,
-    /// Whether the output of failed jobs is colored. Output that is written while the job runs is
+    /// `true` if the output of failed jobs is colored. Output that is written while the job runs is
     /// not: its result is not known yet.
     pub color_failed: bool,
-    /// Whether the command line of each job is reported before it starts.
+    /// `true` if the command line of each job is reported before it starts.
     pub verbose: bool,
-    /// Whether the command line of each job is written before its output.
+    /// `true` if the command line of each job is written before its output.
     pub print: bool,
-    /// How output is written.
+    /// The way in which output is written.
     pub view: OutputView,
-    /// When the output of a finished job is written.
+    /// The times at which the output of finished jobs is written.
     pub times: OutputTimes,
     /// The text before each line.
     pub tag: Option<Template>,
     /// Files beside standard output.
     pub files: OutputFiles,
-    /// Whether each job gets a pseudo-terminal.
+    /// `true` if each job gets a pseudo-terminal.
     pub pty: bool,
-    /// Whether jobs write to files instead of pipes.
+    /// `true` if jobs write to files instead of pipes.
     pub spool: bool,
     /// The most bytes of output in memory.
     pub buffer: usize,
@@ -94,7 +94,7 @@ pub struct RunConfig {
     pub record: RecordConfig,
 }
 
-/// Which exit status a run has.
+/// The rule for the exit status of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExitStatusRule {
     /// GNU parallel's: the number of failed jobs.
@@ -104,19 +104,19 @@ pub enum ExitStatusRule {
     Xargs,
 }
 
-/// What jobs read on standard input.
+/// The standard input of jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum JobStdin {
     /// Nothing.
     #[default]
     Null,
-    /// What this process reads on standard input.
+    /// The standard input of this process.
     Inherit,
     /// This file. Each job reads it from the beginning.
     File(PathBuf),
 }
 
-/// How the output of jobs is written to standard output and standard error.
+/// The way in which the output of jobs is written to standard output and standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputView {
     /// The whole output of a job when it has finished.
@@ -129,7 +129,7 @@ pub enum OutputView {
     Straight,
 }
 
-/// When the output of finished jobs is written to standard output and standard error.
+/// The times at which the output of finished jobs is written to standard output and standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputTimes {
     /// For jobs that succeeded.
@@ -147,13 +147,13 @@ impl OutputTimes {
     }
 }
 
-/// When the output of a finished job is written.
+/// The time at which the output of a finished job is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutputTime {
-    /// When it is the job's turn.
+    /// At the job's turn.
     #[default]
     Immediate,
-    /// When it is the job's turn, and again after the last job.
+    /// At the job's turn, and again after the last job.
     ImmediateFinal,
     /// After the last job.
     Final,
@@ -173,7 +173,7 @@ impl OutputTime {
     }
 }
 
-/// Which jobs of an earlier run are to run.
+/// The jobs of an earlier run that are to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResumeMode {
     /// Those that did not finish.
@@ -184,28 +184,28 @@ pub enum ResumeMode {
     Failed,
 }
 
-/// What is recorded, and which earlier record is continued.
+/// The settings of the record, and the earlier record that is continued.
 #[derive(Debug)]
 pub struct RecordConfig {
-    /// Whether the run leaves a record.
+    /// `true` if the run leaves a record.
     pub keep: bool,
-    /// Whether each step waits for the disk.
+    /// `true` if each step waits for the disk.
     pub sync: bool,
-    /// Whether arguments are kept out of the record.
+    /// `true` if arguments are kept out of the record.
     pub redact: bool,
     /// The joblog, as an absolute path.
     pub joblog: Option<PathBuf>,
-    /// Whether an existing joblog is appended to even if the run is not resumed.
+    /// `true` if an existing joblog is appended to even if the run is not resumed.
     pub joblog_append: bool,
-    /// Which jobs to run, if not all.
+    /// The jobs to run, if not all.
     pub mode: Option<ResumeMode>,
-    /// Whether jobs whose kept output is lost count as done.
+    /// `true` if jobs whose kept output is lost count as done.
     pub skip_lost: bool,
     /// The directory of the run that is resumed.
     pub run: Option<PathBuf>,
-    /// Whether the run that is resumed is named before its jobs start.
+    /// `true` if the run that is resumed is named before its jobs start.
     pub announces: bool,
-    /// Whether the joblog decides which jobs are done.
+    /// `true` if the joblog decides which jobs are done.
     pub by_joblog: bool,
     /// The number of slots of the first attempt of that run, if its record has it.
     pub first_slots: Option<u64>,
@@ -217,7 +217,7 @@ pub struct RecordConfig {
     pub trailing: Vec<OsString>,
     /// For the manifest: files of arguments, as absolute paths.
     pub files: Vec<PathBuf>,
-    /// How standard input can be read again, if it is read.
+    /// The source from which standard input can be read again, if it is read.
     pub stdin: Option<InputSource>,
     /// For the manifest: the flags as they were typed.
     pub typed: Vec<OsString>,
@@ -236,22 +236,22 @@ pub enum OrderConfig {
     Longest,
 }
 
-/// How the jobs read standard input or files, with `--pipe` or `--pipe-part`.
+/// The way in which the jobs read standard input or files, with `--pipe` or `--pipe-part`.
 #[derive(Clone, Debug)]
 pub struct PipeConfig {
-    /// How the input is cut and distributed.
+    /// The rules by which the input is cut and distributed.
     pub splitter: SplitterConfig,
-    /// What is read, in this order.
+    /// The inputs, in the order in which they are read.
     pub inputs: Vec<PipeInput>,
-    /// Whether jobs read ranges of files directly (`--pipe-part`). All inputs are files then.
+    /// `true` if jobs read ranges of files directly (`--pipe-part`). All inputs are files then.
     pub ranges: bool,
-    /// How a job receives its block.
+    /// The way in which a job receives its block.
     pub delivery: InputDelivery,
-    /// Whether jobs have arguments beside their blocks.
+    /// `true` if jobs have arguments beside their blocks.
     pub has_values: bool,
-    /// Whether such an argument is the job's command.
+    /// `true` if such an argument is the job's command.
     pub runs_values: bool,
-    /// Whether a dry run prints how a shell would read each block.
+    /// `true` if a dry run prints how a shell would read each block.
     pub print_blocks: bool,
 }
 
@@ -286,7 +286,7 @@ impl PipeConfig {
     }
 }
 
-/// How a job receives its block.
+/// The way in which a job receives its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputDelivery {
     /// On standard input.
@@ -300,23 +300,23 @@ pub enum InputDelivery {
 /// Time-outs, retries, conditions, and the environment of jobs.
 #[derive(Debug)]
 pub struct Control {
-    /// How long a job may run.
+    /// The time limit of a job.
     pub timeout: Option<Timeout>,
-    /// How often a job is started at most.
+    /// The most times that a job is started.
     pub attempts: u32,
     /// The delay before the first retry.
     pub retry_delay: Duration,
-    /// When to start no more jobs.
+    /// The policy that decides when no more jobs start.
     pub halt: Option<HaltPolicy>,
-    /// How jobs are terminated, if not by TERM, the grace period and KILL.
+    /// The way in which jobs are terminated, if not by TERM, the grace period and KILL.
     pub kill: Option<Termination>,
     /// The least time between two starts.
     pub delay: Duration,
-    /// What the host must allow before a job starts.
+    /// The conditions that the host must meet before a job starts.
     pub conditions: Conditions,
-    /// Whether the jobserver of a surrounding make is respected.
+    /// `true` if the jobserver of a surrounding make is respected.
     pub jobserver: bool,
-    /// Whether jobs inherit no descriptors besides their streams.
+    /// `true` if jobs inherit no descriptors besides their streams.
     pub close_fds: bool,
     /// The increment of the niceness of jobs.
     pub nice: i32,
@@ -330,15 +330,15 @@ pub struct Control {
     pub env_of_job: Vec<(OsString, Template)>,
     /// The environment variable that holds a job's slot, from 0.
     pub slot_var: Option<OsString>,
-    /// What jobs read on standard input, unless they read parts of the input.
+    /// The standard input of jobs, unless they read parts of the input.
     pub stdin: JobStdin,
-    /// Whether jobs use the terminal.
+    /// `true` if jobs use the terminal.
     pub tty: bool,
-    /// Whether each job is confirmed on the terminal.
+    /// `true` if each job is confirmed on the terminal.
     pub interactive: bool,
 }
 
-/// How long a job may run.
+/// The time limit of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Timeout {
     /// This long.
@@ -350,39 +350,39 @@ pub enum Timeout {
 /// Files beside standard output: results, files in place of output, copies of templates.
 #[derive(Debug)]
 pub struct OutputFiles {
-    /// Where `--results` writes.
+    /// The target of `--results`.
     pub results: Option<Results>,
-    /// Whether output that goes into files of `results` is written to standard output as well.
+    /// `true` if output that goes into files of `results` is written to standard output as well.
     pub shown: bool,
-    /// Whether the names of files are written in place of output (`--files`).
+    /// `true` if the names of files are written in place of output (`--files`).
     pub names: bool,
     /// The directory for files of `--files`.
     pub directory: PathBuf,
-    /// Whether those are named as GNU parallel names them.
+    /// `true` if those are named as GNU parallel names them.
     pub gnu_names: bool,
     /// Files that are copied for each job.
     pub copies: Vec<TemplateCopy>,
-    /// Whether files that were made for a job are removed when it has finished.
+    /// `true` if files that were made for a job are removed when it has finished.
     pub cleanup: bool,
     /// A part of names that no other run uses.
     pub token: String,
 }
 
-/// Where `--results` writes.
+/// The target of `--results`.
 #[derive(Debug)]
 pub enum Results {
     /// Into a tree of directories named by the arguments.
     Tree {
         /// Its root.
         root: PathBuf,
-        /// How its directories are named.
+        /// The rule for the names of its directories.
         keys: ResultKeys,
     },
     /// Into files that a template names.
     Named(Template),
     /// Into one table for all jobs.
     Table {
-        /// How it is written.
+        /// Its format.
         form: TableForm,
         /// The file; standard output if there is none.
         path: Option<PathBuf>,
@@ -391,16 +391,16 @@ pub enum Results {
     },
 }
 
-/// How the directories of a results tree are named.
+/// The rule for the names of the directories of a results tree.
 #[derive(Debug)]
 pub struct ResultKeys {
     /// The names of columns, as far as they have names.
     pub names: Vec<OsString>,
-    /// How many columns one argument has, if that is the same for all.
+    /// The number of columns of one argument, if that is the same for all.
     pub width: Option<usize>,
 }
 
-/// How a table is written.
+/// The format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableForm {
     /// Rows with this byte between columns.

@@ -28,7 +28,7 @@ use crate::report::RunEnd;
 use crate::results::table::ResultsTable;
 use crate::text::shorten;
 
-/// What the worker threads and the main thread share.
+/// The values that the worker threads and the main thread share.
 #[derive(Debug)]
 pub(crate) struct RunContext<'a> {
     pub(crate) config: &'a RunConfig,
@@ -38,7 +38,7 @@ pub(crate) struct RunContext<'a> {
     pub(crate) slots: usize,
     /// The most slots that there are descriptors for.
     pub(crate) max_slots: usize,
-    /// How much of an incomplete line each stream of a job may keep.
+    /// The most bytes of an incomplete line that each stream of a job may keep.
     pub(crate) line_max: usize,
     pub(crate) pool: &'a Arc<JobPool<Task>>,
     pub(crate) sequencer: &'a OutputSequencer,
@@ -62,7 +62,7 @@ pub(crate) struct RunContext<'a> {
 /// worker threads.
 #[derive(Debug, Default)]
 pub(crate) struct RunStatus {
-    /// How the run ends before its jobs are done: [`RunEnd::Failed`] or [`RunEnd::InputFailed`].
+    /// The end of the run before its jobs are done: [`RunEnd::Failed`] or [`RunEnd::InputFailed`].
     fatal_error: Mutex<Option<RunEnd>>,
     /// Jobs with a journal event: those that failed, and those that succeeded.
     recorded: [AtomicU64; 2],
@@ -75,16 +75,16 @@ pub(crate) struct RunStatus {
     /// Set when a signal ends the run, or when all guardians have died. The guard's thread sets it
     /// as well.
     shutdown: Arc<AtomicBool>,
-    /// How often the size of the terminal has changed, with `--pty`.
+    /// The number of times that the size of the terminal has changed, with `--pty`.
     pub(crate) resizes: AtomicU64,
-    /// Whether a message has named the cure for a job that uses the terminal.
+    /// `true` if a message has named the cure for a job that uses the terminal.
     pub(crate) has_named_terminal: AtomicBool,
     /// Set when Ctrl-C has ended a job that has the terminal.
     is_job_interrupted: AtomicBool,
-    /// How many running jobs have exited, and wait until their output is read. Counted while the run shuts
-    /// down.
+    /// The number of running jobs that have exited and wait until their output is read. Counted while
+    /// the run shuts down.
     unread: AtomicUsize,
-    /// Whether the kernel moves the output of a job to standard output.
+    /// `true` if the kernel moves the output of a job to standard output.
     has_forwarded: AtomicBool,
 }
 

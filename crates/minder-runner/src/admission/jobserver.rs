@@ -40,7 +40,7 @@ pub(crate) type JobserverLookup = Result<Option<minder::os::Jobserver>, String>;
 const VARIABLES: [&str; 3] = ["CARGO_MAKEFLAGS", "MAKEFLAGS", "MFLAGS"];
 /// Flags that name it, the newer one first.
 const FLAGS: [&str; 2] = ["--jobserver-auth=", "--jobserver-fds="];
-/// How often to try for a token if waiting for one is not possible.
+/// The time between two attempts to get a token if waiting for one is not possible.
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// A client of the surrounding build's jobserver.
@@ -86,9 +86,9 @@ struct State {
     /// The number of jobs with a permit. The first one has no token.
     running: usize,
     held: Vec<JobToken>,
-    /// Whether a start waits for a token.
+    /// `true` if a start waits for a token.
     wanted: bool,
-    /// Whether no more tokens are requested: the run has finished, or the jobserver is gone.
+    /// `true` if no more tokens are requested: the run has finished, or the jobserver is gone.
     stopped: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the admission policy measures: the host, or values of a test.
+//! The measurements that the admission policy uses: those of the host, or values of a test.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -18,9 +18,9 @@ use minder_template::Invocation;
 
 use crate::spawn_command::spawn_command;
 
-/// How long a command of `--limit` may take.
+/// The longest time that a command of `--limit` may take.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// How often to check, while such a command runs, whether the run has finished.
+/// The time between two checks of whether the run has finished, while such a command runs.
 const SLICE: Duration = Duration::from_millis(50);
 
 /// Measurements of the current moment.

@@ -68,9 +68,9 @@ struct AdmissionState {
 
 #[derive(Debug)]
 struct State {
-    /// How many jobs may start; `None` while none may.
+    /// The number of jobs that may start; `None` while none may.
     quota: Option<Quota>,
-    /// Whether a start was refused since the last evaluation.
+    /// `true` if a start was refused since the last evaluation.
     wanted: bool,
     stopped: bool,
     why: Option<String>,

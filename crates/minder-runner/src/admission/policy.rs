@@ -15,7 +15,8 @@ use crate::text::{format_bytes, os_error_text};
 
 /// The time between two evaluations.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
-/// How long the load of other processes may keep all jobs from running, before one starts anyway.
+/// The time for which the load of other processes may keep all jobs from running, before one starts
+/// anyway.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// Why no job starts if the command of `--limit` exited with 1 or 2.
 const REFUSED: &str = "refused by the --limit command";
@@ -25,11 +26,11 @@ const SPAN_MIN: Duration = Duration::from_millis(500);
 /// The jobs, as far as the policy needs them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Jobs {
-    /// How many run, including suspended ones.
+    /// The number of running jobs, including suspended ones.
     pub(crate) running: usize,
-    /// How many are suspended.
+    /// The number of suspended jobs.
     pub(crate) suspended: usize,
-    /// Whether a start waits for admission.
+    /// `true` if a start waits for admission.
     pub(crate) wanted: bool,
 }
 
@@ -48,7 +49,7 @@ pub(crate) enum Decision {
     Resume,
 }
 
-/// How many jobs may start until the next evaluation.
+/// The limits on job starts until the next evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quota {
     /// The most jobs that run at once.
@@ -75,7 +76,7 @@ pub(crate) struct AdmissionPolicy {
     /// Since when other processes of the machine keep all jobs from running.
     idle_since: Option<Instant>,
     why: Option<String>,
-    /// Whether the command of `--limit` has decided once.
+    /// `true` if the command of `--limit` has decided once.
     has_decided: bool,
     failure: Option<String>,
     /// The lines that were reported; each text is reported once.
@@ -111,7 +112,7 @@ impl<T, V> RateSample<T, V> {
     }
 }
 
-/// What one condition allows.
+/// The result of one condition.
 enum Constraint {
     Open(Quota),
     /// No job starts, for this reason. With `is_unbounded`, it is waited for without a time limit.

@@ -1,4 +1,4 @@
-//! How many records make a job.
+//! The grouping of records into jobs.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -40,13 +40,13 @@ pub(crate) struct ArgBatcher {
     base: usize,
     cost: CostFn,
     line: Option<LineLimit>,
-    /// How many records went into the last line that was too long for all of its records.
+    /// The number of records in the last line that was too long for all of its records.
     last_cut: usize,
     /// The most arguments of a command.
     arguments_max: usize,
     /// Records that did not fit into the last job, or are to be distributed.
     pending: VecDeque<Record>,
-    /// How many records each of the last jobs gets, once the end of the input is known.
+    /// The number of records for each of the last jobs, once the end of the input is known.
     share: Option<usize>,
 }
 

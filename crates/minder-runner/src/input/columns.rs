@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use minder_os::encoding::os_string_from_encoded;
 use regex::bytes::Regex;
 
-/// How a record is split into columns.
+/// The way in which a record is split into columns.
 #[derive(Clone, Debug)]
 pub enum Columns {
     /// At each match of a regular expression.

@@ -22,7 +22,7 @@ pub(crate) enum Order {
     Longest(Durations),
 }
 
-/// How long jobs are expected to take, in seconds.
+/// The expected durations of jobs, in seconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Durations {
     /// By the fingerprint of the arguments.

@@ -9,35 +9,35 @@ use std::sync::atomic::AtomicBool;
 
 use super::columns::Columns;
 
-/// Where records come from, and how they are cut.
+/// The sources of records, and the rules by which they are cut.
 #[derive(Debug, Default)]
 pub struct InputPlan {
     /// The sources, in the order of the command line.
     pub sources: Vec<Source>,
     /// The bytes that end a record.
     pub separator: Vec<u8>,
-    /// Whether files are Windows text: a carriage return before the separator, and a byte order
+    /// `true` if files are Windows text: a carriage return before the separator, and a byte order
     /// mark at the beginning, are not part of a record.
     pub windows_text: bool,
-    /// Whether the records of files are words at blanks, or lines of such words.
+    /// The unit of a record if files are split at blanks.
     pub words: Option<WordUnit>,
-    /// How a record is split into columns, if it is.
+    /// The way in which a record is split into columns, if it is.
     pub columns: Option<Columns>,
-    /// What the first records are.
+    /// The meaning of the first records.
     pub header: Header,
-    /// Where spaces are removed from a value.
+    /// The ends of a value at which spaces are removed.
     pub trim: Trim,
     /// A record with this text ends its source.
     pub eof: Option<Vec<u8>>,
-    /// Whether records that are empty or contain only whitespace are skipped.
+    /// `true` if records that are empty or contain only whitespace are skipped.
     pub skip_blank: bool,
-    /// Whether the first record is skipped.
+    /// `true` if the first record is skipped.
     pub skip_first: bool,
-    /// Whether a source without records counts as one empty value beside other sources.
+    /// `true` if a source without records counts as one empty value beside other sources.
     pub empty_counts: bool,
-    /// Whether all sources are read side by side, and shorter ones are repeated.
+    /// `true` if all sources are read side by side, and shorter ones are repeated.
     pub link: bool,
-    /// How many records a job gets.
+    /// The rules for the number of records of a job.
     pub arity: ArgsPerJob,
     /// Set to `true` where the first three lines of a file end in CR-NL, and the CR stays in the values.
     pub carriage_returns: Arc<AtomicBool>,
@@ -54,13 +54,13 @@ impl InputPlan {
 /// One source of records.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Where its records are.
+    /// The place of its records.
     pub kind: Kind,
-    /// Whether it is read side by side with the source before it, instead of combined with it.
+    /// `true` if it is read side by side with the source before it, instead of combined with it.
     pub linked: bool,
 }
 
-/// Where the records of a source are.
+/// The place of the records of a source.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// On the command line.
@@ -71,7 +71,7 @@ pub enum Kind {
     File(PathBuf),
 }
 
-/// What a record is if the input is split at blanks.
+/// The unit of a record if the input is split at blanks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordUnit {
     /// One word.
@@ -80,7 +80,7 @@ pub enum WordUnit {
     Line,
 }
 
-/// What the first records are.
+/// The meaning of the first records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Header {
     /// Records like all others.
@@ -92,7 +92,7 @@ pub enum Header {
     FileNames,
 }
 
-/// Where spaces are removed from a value.
+/// The ends of a value at which spaces are removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trim {
     /// At its beginning.
@@ -136,29 +136,29 @@ impl fmt::Display for InvalidArgument {
 /// The arguments of one job.
 pub type JobArgs = Record;
 
-/// How many arguments a job gets.
+/// The rules for the number of arguments of a job.
 #[derive(Clone, Copy, Debug)]
 pub struct ArgsPerJob {
     /// The most records of a job; `None`: as [`fill`](Self::fill) says.
     pub most: Option<u64>,
-    /// Whether records are lines as with `xargs -L`: empty lines do not count, and a line that ends
+    /// `true` if records are lines as with `xargs -L`: empty lines do not count, and a line that ends
     /// in a space continues in the next.
     pub lines: bool,
-    /// Whether a record is read for each job, but not passed to it.
+    /// `true` if a record is read for each job, but not passed to it.
     pub none: bool,
-    /// How many records a job gets if `most` is `None`.
+    /// The number of records of a job if `most` is `None`.
     pub fill: Fill,
     /// The most bytes of a command.
     pub bytes_max: usize,
-    /// Whether a command that is too long is an error: with a single record, or with `most`
+    /// `true` if a command that is too long is an error: with a single record, or with `most`
     /// records.
     pub strict: bool,
-    /// Whether `bytes_max` is a bound that the user has set: a longer command with one record is
+    /// `true` if `bytes_max` is a bound that the user has set: a longer command with one record is
     /// then an error, too.
     pub bounded: bool,
 }
 
-/// How many records a job gets if no other bound is set.
+/// The number of records of a job if no other bound is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// One.

@@ -20,7 +20,7 @@ pub(crate) struct Combined {
 #[derive(Debug)]
 struct Group {
     sources: Vec<SourceReader>,
-    /// Whether shorter sources start again, so that the longest one decides.
+    /// `true` if shorter sources start again, so that the longest one decides.
     wraps: bool,
 }
 
@@ -31,11 +31,11 @@ struct SourceReader {
     /// The records that were read, if they have to be read again.
     buffer: Option<ReplayBuffer>,
     cursor: ReplayCursor,
-    /// Whether the end of the source was reached once.
+    /// `true` if the end of the source was reached once.
     ended: bool,
-    /// Whether a source without records yields one empty value.
+    /// `true` if a source without records yields one empty value.
     fills: bool,
-    /// Whether that value was yielded.
+    /// `true` if that value was yielded.
     filled: bool,
 }
 

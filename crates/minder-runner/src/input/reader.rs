@@ -33,7 +33,7 @@ impl ColumnCount {
 pub struct ArgumentReader {
     /// The names of the columns, if they have names.
     pub names: Vec<OsString>,
-    /// Whether a read may block.
+    /// `true` if a read may block.
     pub may_block: bool,
     batcher: ArgBatcher,
     total: Option<u64>,

@@ -172,9 +172,10 @@ struct RecordSplitter {
     most: usize,
     /// See [`InputPlan::windows_text`].
     windows_text: bool,
-    /// How many records end in a carriage return so far, until one does not, and what three of them set.
+    /// The number of records that end in a carriage return so far, until one does not, and the flag
+    /// that three of them set.
     carriage_returns: Option<(u8, Arc<AtomicBool>)>,
-    /// Whether no record was returned yet.
+    /// `true` if no record was returned yet.
     first: bool,
     buffer: Vec<u8>,
     /// Up to where the buffer was searched.
@@ -183,12 +184,12 @@ struct RecordSplitter {
     /// The beginning of an incomplete record, and how many more bytes of it were skipped.
     partial: Vec<u8>,
     dropped: usize,
-    /// Where its end is within a CSV field.
+    /// The position of its end within a CSV field.
     field: FieldState,
     /// The number of newlines read, and of those before the last quote that opened a field.
     newlines: u64,
     quoted_at: u64,
-    /// Whether any byte of the record was read.
+    /// `true` if any byte of the record was read.
     open: bool,
     finished: bool,
 }

@@ -14,9 +14,9 @@ use crate::input::Record;
 
 /// The most bytes of a buffer in memory.
 const MEMORY_MAX: usize = 1 << 20;
-/// How many bytes are read at once.
+/// The number of bytes read at once.
 const READ_SIZE: usize = 64 << 10;
-/// How many bytes are read at once for a single record.
+/// The number of bytes read at once for a single record.
 const READ_ONE_SIZE: usize = 1 << 10;
 /// The lengths that mark records that cannot be arguments.
 const TOO_LONG: u32 = u32::MAX;
@@ -28,7 +28,7 @@ pub(crate) struct ReplayBuffer {
     /// The last bytes, or all of them while there is no file.
     tail: Vec<u8>,
     file: Option<File>,
-    /// How many bytes are in the file.
+    /// The number of bytes in the file.
     file_len: u64,
     records: u64,
 }
@@ -40,7 +40,7 @@ pub(crate) struct ReplayCursor {
     /// Bytes that were read ahead, and the position in them.
     ahead: Vec<u8>,
     within: usize,
-    /// Whether the cursor is for one record, and reads little ahead.
+    /// `true` if the cursor is for one record, and reads little ahead.
     for_one: bool,
 }
 

@@ -5,10 +5,10 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use crate::blocking_io;
 
-/// How many bytes are read at once.
+/// The number of bytes read at once.
 const READ_SIZE: usize = 64 << 10;
 
-/// What separates words.
+/// The separator of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Separation {
     /// Spaces, tabs and newlines. Quotes and backslashes protect them.
@@ -25,9 +25,10 @@ pub enum Separation {
 pub struct Word<'a> {
     /// The word, without its quotes. It may contain a NUL byte.
     pub bytes: &'a [u8],
-    /// Whether it is the last word of its line. A line that ends in a blank continues on the next one.
+    /// `true` if it is the last word of its line. A line that ends in a blank continues on the next
+    /// one.
     pub ends_line: bool,
-    /// Whether the input ended before a separator.
+    /// `true` if the input ended before a separator.
     pub at_end: bool,
 }
 
@@ -48,7 +49,7 @@ impl From<io::Error> for WordError {
     }
 }
 
-/// Where the splitter is within a word.
+/// The position of the splitter: before a word or within one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Before,
@@ -63,10 +64,10 @@ pub struct WordSplitter {
     input: BufReader<BlockingFile>,
     separation: Separation,
     bytes_max: usize,
-    /// Whether a carriage return before a newline is part of the newline.
+    /// `true` if a carriage return before a newline is part of the newline.
     windows_text: bool,
     word: Vec<u8>,
-    /// How many newlines were read.
+    /// The number of newlines read.
     newlines: u64,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct OutputBatch {
     bytes: Vec<u8>,
     jobs: Vec<FinishedJob>,
     store: AppendFile,
-    /// Where output waits as long as there is room, without a file.
+    /// The memory for output that waits without a file, as long as there is room.
     memory: HeldMemory,
     /// The worker thread's file and the offset of `bytes` in it, once they are saved.
     saved: Option<(Arc<File>, u64)>,

@@ -25,7 +25,7 @@ pub(crate) fn failed_style() -> (Vec<u8>, &'static [u8]) {
 /// line: the style and the tag are repeated after it. A last line without a line break gets one.
 #[derive(Debug, Default)]
 pub(crate) struct LineColorizer {
-    /// Whether the next byte continues a line.
+    /// `true` if the next byte continues a line.
     in_line: bool,
 }
 

@@ -21,10 +21,10 @@ pub(crate) struct LineStyle {
     tag: Vec<u8>,
     /// The tag is part of its start.
     color: Option<Style>,
-    /// Whether a last line without a line break gets no color, as with `--line-buffer`: it may be
+    /// `true` if a last line without a line break gets no color, as with `--line-buffer`: it may be
     /// incomplete.
     bare_end: bool,
-    /// Whether a carriage return ends a line, too, so that the tag is repeated after it.
+    /// `true` if a carriage return ends a line, too, so that the tag is repeated after it.
     splits_at_return: bool,
 }
 
@@ -165,7 +165,7 @@ impl LineDecorator {
 /// Puts a tag before each line of one stream.
 #[derive(Debug, Default)]
 struct TagWriter {
-    /// Whether the next byte continues a line.
+    /// `true` if the next byte continues a line.
     in_line: bool,
 }
 

@@ -8,7 +8,7 @@ use minder_os::files::{read_at, write_all_at};
 
 use crate::output::store::{JobFile, Location, Segment};
 
-/// How many bytes of a file are read at a time.
+/// The number of bytes of a file that are read at a time.
 const READ_SIZE: usize = 32 << 10;
 
 /// The output of one job, in the order in which it was written. Files that are still in it when it is

@@ -25,15 +25,15 @@ pub(crate) fn line_max(buffer: usize, slots: usize) -> usize {
 pub(crate) struct LineBuffer {
     /// The beginning of an incomplete line of each stream.
     partial: [Vec<u8>; 2],
-    /// Which streams have an incomplete line that was partly written: the job stays live until it
-    /// ends.
+    /// `true` for each stream with an incomplete line that was partly written: the job stays live until
+    /// it ends.
     open_lines: [bool; 2],
     /// Chunks that arrived while another job was live. They stay charged to the child set until
     /// they are written.
     queued: VecDeque<(Stream, Chunk)>,
 }
 
-/// Where and how the lines of a job are written.
+/// The destination and the decoration of a job's lines.
 pub(crate) struct LineSink<'a> {
     pub(crate) sequencer: &'a OutputSequencer,
     pub(crate) job: u64,

@@ -1,5 +1,5 @@
-//! Where the output of jobs goes: decorated and in order to standard output and standard error, and
-//! until then to files.
+//! The output of jobs: decorated and in order to standard output and standard error, and until then
+//! to files.
 
 mod color;
 pub(crate) mod decorate;

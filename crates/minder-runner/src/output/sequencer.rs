@@ -72,25 +72,25 @@ pub(crate) struct OutputSequencer {
     pub(crate) stdio: StdioWriter,
     order: ShowOrder,
     state: Mutex<State>,
-    /// Whether something was put off because a reader takes nothing.
+    /// `true` if something was put off because a reader takes nothing.
     was_stalled: AtomicBool,
     /// The live job, or 0.
     live_job: AtomicU64,
     /// The largest number of a job that has started.
     last_started: AtomicU64,
     backlogged: AtomicBool,
-    /// Whether no further job starts when many wait. In another order than that of the input, the
+    /// `true` if no further job starts when many wait. In another order than that of the input, the
     /// job for which all others wait may be the last to start.
     bounded: bool,
-    /// Which jobs get a line break before a decorated line if they left their last line open.
+    /// The jobs that get a line break before a decorated line if they left their last line open.
     line_breaks: LineBreaks,
-    /// Whether a running job could not write lines since a job was last released.
+    /// `true` if a running job could not write lines since a job was last released.
     lines_waiting: AtomicBool,
-    /// How many finished jobs are still in the batches of worker threads, or held back.
+    /// The number of finished jobs that are still in the batches of worker threads, or held back.
     unsubmitted: AtomicUsize,
 }
 
-/// Which jobs get a line break before the decorated line of another job.
+/// The jobs that get a line break before the decorated line of another job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineBreaks {
     /// None, as in GNU parallel.
@@ -104,7 +104,7 @@ pub(crate) enum LineBreaks {
 /// The decoration of a stream's lines, and the state of the stream in its current line.
 pub(crate) type LineDecoration<'a> = (&'a LineStyle, &'a mut LineDecorator);
 
-/// What was written, and what the caller has to do for it without the lock.
+/// The result of writing output, and what the caller has to do for it without the lock.
 #[derive(Debug, Default)]
 pub(crate) struct ShowResult {
     /// Jobs whose saved output was written.
@@ -113,9 +113,9 @@ pub(crate) struct ShowResult {
     pub(crate) files: Vec<JobFile>,
     /// Jobs of earlier attempts whose output could not be read.
     pub(crate) lost: Vec<LostOutput>,
-    /// Whether other worker threads have to be woken: another job is live, or the backlog is gone.
+    /// `true` if other worker threads have to be woken: another job is live, or the backlog is gone.
     pub(crate) wake: bool,
-    /// Whether more can be written, after the journal event for these jobs.
+    /// `true` if more can be written, after the journal event for these jobs.
     pub(crate) more: bool,
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct ShowResult {
 pub(crate) struct LostOutput {
     pub(crate) job: u64,
     pub(crate) error: io::Error,
-    /// Whether the job runs in this attempt in any case.
+    /// `true` if the job runs in this attempt in any case.
     pub(crate) runs: bool,
 }
 

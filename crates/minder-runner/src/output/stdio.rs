@@ -55,16 +55,16 @@ pub(crate) struct StdioWriter {
     observer: Arc<dyn Observer>,
     out: OutputStream,
     err: OutputStream,
-    /// Where output waits that is not in memory.
+    /// The directory for waiting output that is not in memory.
     dir: PathBuf,
-    /// Whether standard output has no reader any more.
+    /// `true` if standard output has no reader any more.
     closed: AtomicBool,
-    /// Whether the run ends without what its readers have not taken.
+    /// `true` if the run ends without the output that its readers have not taken.
     abandoned: AtomicBool,
     failure: Mutex<Option<String>>,
-    /// What messages call standard output.
+    /// The name of standard output in messages.
     out_name: String,
-    /// Whether standard output was closed before this process started.
+    /// `true` if standard output was closed before this process started.
     is_shut: bool,
 }
 

@@ -23,14 +23,14 @@ pub(crate) struct FinishedJob {
     pub(crate) style: Option<LineStyle>,
     /// Its output, in the order in which it is written.
     pub(crate) segments: Vec<Segment>,
-    /// When it is written.
+    /// The time at which it is written.
     pub(crate) time: OutputTime,
-    /// What the observer is told about the job, if it wants to know.
+    /// The report on the job for the observer, if it wants one.
     pub(crate) end: Option<Box<JobEnd>>,
-    /// Whether its journal event refers to saved output, so that another event must state when that
+    /// `true` if its journal event refers to saved output, so that another event must state when that
     /// was written.
     pub(crate) needs_shown_event: bool,
-    /// Whether an earlier attempt saved the output: if it cannot be read, only this job is
+    /// `true` if an earlier attempt saved the output: if it cannot be read, only this job is
     /// affected.
     pub(crate) from_earlier_attempt: bool,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Segment {
     pub(crate) location: Location,
 }
 
-/// Where a segment is.
+/// The place of a segment.
 #[derive(Debug)]
 pub(crate) enum Location {
     /// In the memory of the worker thread that ran the job, and nowhere else: a range of the bytes of the

@@ -48,7 +48,7 @@ pub(crate) struct OutputStream(
 struct Inner {
     file: Arc<File>,
     is_terminal: bool,
-    /// Where what does not fit into memory waits.
+    /// The directory for waiting output that does not fit into memory.
     overflow_dir: PathBuf,
     state: Mutex<State>,
     /// The queue is not empty any more, or the stream is closed.
@@ -57,7 +57,7 @@ struct Inner {
     drained: Condvar,
     stalled: AtomicBool,
     failed: AtomicBool,
-    /// When something was last written, in milliseconds since `opened_at`.
+    /// The time of the last write, in milliseconds since `opened_at`.
     written_at: AtomicU64,
     opened_at: Instant,
     /// Called with `true` when bytes begin to wait, under the lock, and with `false` when none waits any
@@ -75,10 +75,10 @@ impl std::fmt::Debug for Inner {
 struct State {
     writer: NonblockingWriter,
     queue: VecDeque<Item>,
-    /// How many items were queued, and how many were written.
+    /// The number of items that were queued, and of those that were written.
     queued: u64,
     written: u64,
-    /// How many bytes of the queue are in memory and count in no other limit.
+    /// The number of bytes of the queue that are in memory and count in no other limit.
     memory: usize,
     overflow: Option<(Arc<File>, u64)>,
     has_thread: bool,
@@ -91,13 +91,13 @@ struct State {
 pub(crate) enum StreamError {
     /// A write failed.
     Write(io::Error),
-    /// What waits could not be saved.
+    /// Waiting output could not be saved.
     Save(io::Error),
-    /// What waits could not be read.
+    /// Waiting output could not be read.
     Read(io::Error),
 }
 
-/// What waits for the reader, and what to do once it was written.
+/// Output that waits for the reader, and the function to call once it was written.
 #[derive(Debug)]
 struct Item {
     content: Content,

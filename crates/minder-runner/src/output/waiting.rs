@@ -29,7 +29,7 @@ pub(super) struct State {
     /// Jobs whose output is written after the last job, by number.
     pub(super) last: BTreeMap<u64, FinishedJob>,
     pub(super) arrivals: u64,
-    /// How many bytes of output the waiting jobs have.
+    /// The number of bytes of output that the waiting jobs have.
     pub(super) waiting_bytes: u64,
     /// Jobs whose output is in the queues of the streams, oldest first.
     pub(super) unwritten: VecDeque<Unwritten>,
@@ -42,17 +42,17 @@ pub(super) struct State {
     pub(super) resume: Arc<ResumeFilter>,
     /// Jobs with output from an earlier attempt that run again: that output is written first.
     pub(super) repeated: VecDeque<FinishedJob>,
-    /// How many jobs were written whose journal event for that is not appended yet.
+    /// The number of jobs that were written whose journal event for that is not appended yet.
     pub(super) unrecorded: usize,
     pub(super) decorated: Vec<u8>,
-    /// Whether the last byte of a stream ended no line, as far as `line_breaks` needs it.
+    /// `true` for each stream whose last byte ended no line, as far as `line_breaks` needs it.
     pub(super) open_lines: [bool; 2],
 }
 
 /// Jobs that were handed to the streams, which the readers have not taken yet.
 #[derive(Debug)]
 pub(super) struct Unwritten {
-    /// How much of each queue has to be written for them.
+    /// The position in each queue up to which items have to be written for them.
     pub(super) queued: [u64; 2],
     pub(super) jobs: Vec<u64>,
     pub(super) files: Vec<JobFile>,

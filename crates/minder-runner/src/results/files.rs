@@ -16,7 +16,7 @@ use crate::results::path_escape::PathRules;
 use crate::text::os_error_text;
 use minder_template::{Job, Template};
 
-/// How many names are tried for a file that must not exist yet.
+/// The most names that are tried for a file that must not exist yet.
 const NAMES_MAX: u32 = 1000;
 
 /// The files of one job.
@@ -25,11 +25,11 @@ pub(crate) struct JobResults {
     /// The path that messages name.
     place: PathBuf,
     files: [Option<File>; 2],
-    /// Whether each stream is also written to standard output or standard error.
+    /// `true` for each stream that is also written to standard output or standard error.
     shown: [bool; 2],
     /// The name that is written in place of the standard output.
     name: Option<PathBuf>,
-    /// Whether the file is useless until its name is written.
+    /// `true` if the file is useless until its name is written.
     nameless: bool,
     /// The size of the header before the job's output, and whether the job writes to the file
     /// itself.

@@ -13,8 +13,8 @@ const NAME_MAX: usize = 255;
 pub(crate) enum PathRules {
     /// Any byte except the slash, written as GNU parallel writes it.
     Unix,
-    /// What Windows accepts: no `<>:"/\|?*`, no control character, no dot or space at the end, and
-    /// no name of a device ("Naming Files, Paths, and Namespaces").
+    /// Names that Windows accepts: no `<>:"/\|?*`, no control character, no dot or space at the
+    /// end, and no name of a device ("Naming Files, Paths, and Namespaces").
     Windows,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct ResultsTable {
     names: Vec<OsString>,
     /// Set once the header line is written, with the first row.
     header: Once,
-    /// How many arguments the first job of the input has.
+    /// The number of arguments of the first job of the input.
     first_job: ColumnCount,
     /// The number of argument columns of the header line. Set before the first row is written.
     columns: OnceLock<usize>,
@@ -327,7 +327,7 @@ fn open(path: &Path, is_resumed: bool, form: TableForm) -> io::Result<(File, Com
 struct CompleteRows {
     /// Their length in bytes.
     len: u64,
-    /// How many fields the first one has.
+    /// The number of fields of the first one.
     fields: usize,
 }
 

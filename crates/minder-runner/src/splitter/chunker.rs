@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::splitter::record_bounds::RecordBounds;
 
-/// What ends a chunk.
+/// The end of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChunkSize {
     /// The end of a read.
@@ -27,7 +27,7 @@ pub(crate) struct Chunker {
     known: usize,
 }
 
-/// What follows the bytes of a block.
+/// The input after the bytes of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockEnd {
     /// More input, and there is room for it.

@@ -25,7 +25,7 @@ pub(super) struct Key {
     between: ColumnSeparator,
 }
 
-/// What is between columns.
+/// The separator between columns.
 #[derive(Debug)]
 enum ColumnSeparator {
     Byte(u8),

@@ -23,31 +23,31 @@ pub(crate) const SPANS_MAX: usize = 256;
 pub(crate) const BLOCKS_OWN: usize = READY_MAX + 1;
 /// The number of blocks if all jobs get the same input: the slowest job decides when one is reused.
 pub(crate) const TEE_BLOCKS: usize = 4;
-/// How much is read at once if the input is not cut into blocks.
+/// The number of bytes read at once if the input is not cut into blocks.
 pub(crate) const READ: usize = 256 << 10;
 /// The most bytes that wait for a stream that gets single lines. One line may be longer.
 pub(crate) const STREAM_MAX: usize = 256 << 10;
 /// The longest chunk that is written at once.
 pub(crate) const CHUNK_MAX: usize = 64 << 10;
 
-/// How the input is cut into blocks, and which job gets which.
+/// The rules by which the input is cut into blocks and distributed to jobs.
 #[derive(Clone, Debug)]
 pub struct SplitterConfig {
-    /// Which job gets what.
+    /// The distribution of the input to jobs.
     pub spread: Distribution,
-    /// How large a block is.
+    /// The size of a block.
     pub block: BlockSize,
     /// The number of records of a block, instead of a size: `-N` times `-L`.
     pub records: Option<NonZeroU64>,
-    /// What a record begins with. Escapes were resolved before.
+    /// The beginning of a record. Escapes were resolved before.
     pub start: Option<Vec<u8>>,
-    /// What a record ends with: a line break if neither this nor `start` is set.
+    /// The end of a record: a line break if neither this nor `start` is set.
     pub end: Option<Vec<u8>>,
-    /// Whether these two are regular expressions.
+    /// `true` if these two are regular expressions.
     pub regexp: bool,
-    /// Whether the separator is removed from the end of a record.
+    /// `true` if the separator is removed from the end of a record.
     pub remove_separator: bool,
-    /// Whether a block of whitespace makes no job.
+    /// `true` if a block of whitespace makes no job.
     pub skip_blank: bool,
     /// The part of the input that is repeated before each block.
     pub header: Option<Header>,
@@ -55,20 +55,20 @@ pub struct SplitterConfig {
     pub group_by: Option<Column>,
     /// The regular expression between columns. Default: a tab.
     pub colsep: Option<String>,
-    /// Whether the first line of the first source is skipped.
+    /// `true` if the first line of the first source is skipped.
     pub skip_first: bool,
-    /// Whether the jobs of a distribution start even if there is no input for them.
+    /// `true` if the jobs of a distribution start even if there is no input for them.
     pub all_streams: bool,
-    /// How long to wait for a full block before a job gets what was read of it.
+    /// The time to wait for a full block before a job gets what was read of it.
     pub block_timeout: Option<Duration>,
-    /// Whether each block that is read gets a checksum.
+    /// `true` if each block that is read gets a checksum.
     pub has_checksums: bool,
     /// The number of slots that divide a file with [`BlockSize::Shares`], if it is not the number
     /// of jobs that run at once: a resumed run cuts its files as its first attempt did.
     pub share_slots: Option<NonZeroU64>,
 }
 
-/// How large a block is.
+/// The size of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockSize {
     /// This many bytes.
@@ -77,7 +77,7 @@ pub enum BlockSize {
     Shares(NonZeroU64),
 }
 
-/// Which job gets what.
+/// The distribution of the input to jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distribution {
     /// A job for each chunk.
@@ -92,7 +92,7 @@ pub enum Distribution {
     Bin(Column),
 }
 
-/// Where input comes from.
+/// The source of the input.
 #[derive(Debug)]
 pub enum SplitterSource {
     /// Streams, which are read one after the other.

@@ -12,7 +12,7 @@ use crate::splitter::buffer::Bytes;
 use crate::splitter::config::CHUNK_MAX;
 use crate::text::os_error_text;
 
-/// How far from a cut the beginning of the line is searched for.
+/// The greatest distance from a cut at which the beginning of the line is searched for.
 pub(super) const LINE_MAX: u64 = 1 << 20;
 
 /// A range of a file, after the header.
@@ -20,7 +20,7 @@ pub(super) const LINE_MAX: u64 = 1 << 20;
 pub(crate) struct FileRange {
     pub(super) file: Arc<SharedFile>,
     pub(super) header: Option<Bytes>,
-    /// Where the header starts.
+    /// The offset at which the header starts.
     pub(super) header_at: u64,
     pub(super) range: Range<u64>,
 }

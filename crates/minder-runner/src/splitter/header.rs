@@ -4,12 +4,12 @@ use regex::bytes::Regex;
 
 use crate::splitter::regexp::compile;
 
-/// Which bytes are the header.
+/// The bytes that form the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Header {
     /// The first lines.
     Lines(u64),
-    /// What a regular expression matches at the beginning.
+    /// The bytes that a regular expression matches at the beginning.
     Pattern(Vec<u8>),
 }
 

@@ -53,18 +53,18 @@ type Wake = Arc<dyn Fn() + Send + Sync>;
 pub(super) struct State {
     pub(super) ready: VecDeque<ReadyBlock>,
     pub(super) streams: Vec<Stream>,
-    /// How many chunks were given to jobs.
+    /// The number of jobs that were given their input.
     pub(super) given: usize,
-    /// Whether the input was read to its end.
+    /// `true` if the input was read to its end, or until an error.
     pub(super) ended: bool,
-    /// Whether no more input is needed.
+    /// `true` if no more input is needed.
     pub(super) stopped: bool,
-    /// Whether no more jobs start.
+    /// `true` if no more jobs start.
     pub(super) closed: bool,
-    /// Whether a job found nothing since `wake` was last called.
+    /// `true` if a job found nothing since `wake` was last called.
     pub(super) is_starved: bool,
     pub(super) error: Option<String>,
-    /// Whether an error kept the input from being read to its end.
+    /// `true` if an error kept the input from being read to its end.
     pub(super) failed: bool,
     pub(super) wake: Option<Wake>,
     /// The size that blocks of `--block` had to grow to, if they had to.
@@ -92,14 +92,14 @@ pub(super) struct Stream {
     /// The size of `queue`.
     bytes: usize,
     started: bool,
-    /// Whether the job takes no more.
+    /// `true` if the job takes no more.
     finished: bool,
 }
 
 /// A block as the record knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InputBlock {
-    /// Which bytes of the input it has.
+    /// The bytes of the input that it has.
     pub(crate) range: Range<u64>,
     /// Its checksum with the header, if it was read and checksums are wanted.
     pub(crate) checksum: Option<u32>,
@@ -113,10 +113,10 @@ pub(crate) struct JobInput {
     /// Its block; `None` if it gets its input gradually.
     pub(crate) block: Option<InputBlock>,
     content: Content,
-    /// How many bytes were taken.
+    /// The number of bytes that were taken.
     at: u64,
     given_up: bool,
-    /// Whether it is incomplete because the input could not be read.
+    /// `true` if it is incomplete because the input could not be read.
     torn: bool,
 }
 

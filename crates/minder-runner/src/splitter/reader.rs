@@ -33,9 +33,9 @@ struct OpenBlock {
     buffer: Buffer,
     /// Its offset in the input.
     base: u64,
-    /// How many bytes were read into it.
+    /// The number of bytes that were read into it.
     filled: usize,
-    /// How many bytes are to be read into it.
+    /// The number of bytes to read into it.
     limit: usize,
     is_last: bool,
 }

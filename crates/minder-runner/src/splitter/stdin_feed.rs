@@ -15,7 +15,7 @@ fn is_closed(error: &minder::Error) -> bool {
     error.kind() == minder::ErrorKind::Unknown || error.io_error().kind() == std::io::ErrorKind::BrokenPipe
 }
 
-/// How many chunks a job gets before other jobs have their turn.
+/// The most chunks that a job gets before other jobs have their turn.
 const CHUNKS_PER_TURN: usize = 16;
 
 /// The input of a job, on its way into its standard input.
@@ -24,13 +24,13 @@ pub(crate) struct StdinFeeder {
     input: Box<JobInput>,
     /// The chunk that is not written completely, and how much of it is.
     left: Option<(Bytes, usize)>,
-    /// Whether there was no input, or other jobs had their turn: it is fed again when the worker
+    /// `true` if there was no input, or other jobs had their turn: it is fed again when the worker
     /// thread is woken.
     pub(crate) waiting: bool,
-    /// How many bytes the job accepted.
+    /// The number of bytes that the job accepted.
     pub(crate) sent: u64,
     finished: bool,
-    /// Whether its input could not be written to its end.
+    /// `true` if its input could not be written to its end.
     is_broken: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Which job gets which input. The results of the small cases are those of GNU parallel 20221122,
-//! except where a comment gives a reason.
+//! Tests of which job gets which input. The results of the small cases are those of GNU parallel
+//! 20221122, except where a comment gives a reason.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};

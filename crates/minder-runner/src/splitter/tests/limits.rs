@@ -1,4 +1,4 @@
-//! What is limited, and what is rejected.
+//! Tests of limits, and of options that are rejected.
 
 use super::*;
 
