@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use minder_template::{Options, Template};
 
 use crate::flags::RunFlags;
-use crate::likeness::{distance, nearest};
+use crate::likeness::nearest;
 
 /// The maximum length of a text in braces that is considered.
 const INNER_MAX: usize = 64;
@@ -219,7 +219,7 @@ fn misspelt(inner: &str) -> Option<String> {
     if BASIC.contains(&inner) || !inner.bytes().all(|byte| b"./".contains(&byte)) {
         return None;
     }
-    let meant = ["/.", "//"].into_iter().find(|known| distance(known, inner) == 1);
+    let meant = ["/.", "//"].into_iter().find(|known| strsim::osa_distance(known, inner) == 1);
     meant.map(str::to_owned)
 }
 
