@@ -1,263 +1,157 @@
 //! Flags and subcommands of other tools, and what to type here instead.
 //!
-//! The tools are GNU parallel, xargs, make, ninja, cargo, nextest, pytest, docker, fd, rush,
-//! rust-parallel and the parallel of moreutils. A word that `minder` itself knows is never looked up
-//! here.
+//! The words are those that users of GNU parallel, xargs, make, nextest, pytest and the like type most
+//! often. A word that `minder` itself knows is never looked up here.
 
 use crate::likeness::nearest;
 
-/// Words with the same meaning, and the answer to them: the end of a message `unknown …: ANSWER`.
-type Entry = (&'static [&'static str], &'static str);
+/// Words of other tools, with blanks between them, and the answer to each: the end of a message
+/// `unknown …: ANSWER`. A flag that ends with `=` is known, but its value was refused.
+type Row = (&'static str, &'static str);
 
 /// Flags of `minder run`, and of the command line of GNU parallel.
-const RUN_FLAGS: &[Entry] = &[
+const RUN_FLAGS: &[Row] = &[
     // Failures.
     (
-        &["--keep-going", "--no-fail-fast", "--ignore-errors", "--continue-on-error"],
+        "--keep-going --no-fail-fast --ignore-errors --continue-on-error",
         "a failure does not stop the other jobs (`--halt` changes that)",
     ),
+    ("--fail-fast --exitfirst --on-error --on-failure", "use `--halt now,fail=1`"),
+    ("--max-fail", "use `--halt soon,fail=N`"),
+    ("--retry --reruns --flaky", "use `--retries N`"),
     (
-        &[
-            "--fail-fast",
-            "--ff",
-            "--exitfirst",
-            "--stop-on-error",
-            "--stop-on-failure",
-            "--exit-on-error",
-            "--abort-on-error",
-            "--halt-on-failure",
-        ],
-        "use `--halt now,fail=1`",
-    ),
-    (&["--max-fail", "--maxfail", "--max-failures"], "use `--halt soon,fail=N`"),
-    (
-        &[
-            "--retry",
-            "--reruns",
-            "--restart",
-            "--max-retries",
-            "--max-attempts",
-            "--attempts",
-            "--flaky",
-            "--flaky-retries",
-        ],
-        "use `--retries N`",
-    ),
-    (
-        &["--rerun"],
+        "--rerun",
         "`minder retry` runs the failed jobs of the last run again (`--retries N` tries each job N times)",
     ),
+    ("--only-failed --only-failures --failed-only --hide-success", "use `--success-output never`"),
     (
-        &["--only-failed", "--failed-only", "--only-failures", "--hide-success", "--hide-passed"],
-        "use `--success-output never`",
-    ),
-    (
-        &["--exit-code", "--exit-codes", "--return-code"],
+        "--exit-code",
         "the exit status is the number of failed jobs (`--exit-status xargs` tells kinds of failures apart)",
     ),
-    (&["--retry-interval", "--reruns-delay", "--backoff"], "use `--retry-delay TIME`"),
-    (
-        &["--time-limit", "--time-out", "--max-time", "--job-timeout", "--timeout-seconds", "--slow-timeout"],
-        "use `--timeout TIME`",
-    ),
-    (
-        &["--kill-after", "--stop-signal", "--stop-timeout"],
-        "use `--timeout TIME` to end a job, `--termseq SIGNAL,MS,…` for the signals that do",
-    ),
-    (&["--continue"], "use `minder resume`"),
+    ("--time-limit --max-time", "use `--timeout TIME`"),
+    ("--kill-after", "use `--timeout TIME` to end a job, `--termseq SIGNAL,MS,…` for the signals that do"),
+    ("--continue", "use `minder resume`"),
     // The number of jobs, and the machine.
-    (
-        &[
-            "--max-parallel",
-            "--max-jobs",
-            "--max-workers",
-            "--max-concurrency",
-            "--concurrency",
-            "--parallel",
-            "--parallelism",
-            "--build-jobs",
-            "--test-threads",
-            "--threads",
-            "--num-threads",
-            "--workers",
-            "--num-workers",
-            "--numprocesses",
-            "--processes",
-            "--nproc",
-            "--cpus",
-            "--slots",
-        ],
-        "use `-j N`",
-    ),
-    (&["--load-average", "--max-load"], "use `--load N`"),
-    (&["--memory", "--max-memory", "--min-memory", "--mem"], "use `--memfree SIZE`"),
-    (&["--priority", "--niceness"], "use `--nice N`"),
-    (&["--cwd", "--chdir", "--directory", "--working-dir", "--working-directory"], "use `--wd DIR`"),
-    (
-        &[
-            "--sshlogin",
-            "--sshloginfile",
-            "--slf",
-            "--hosts",
-            "--remote",
-            "--onall",
-            "--nonall",
-            "--transfer",
-        ],
-        "jobs run only on this machine",
-    ),
+    ("--concurrency --nproc --parallel --parallelism --processes --threads --workers", "use `-j N`"),
+    ("--load-average", "use `--load N`"),
+    ("--memory --mem", "use `--memfree SIZE`"),
+    ("--chdir --cwd --dir --directory", "use `--wd DIR`"),
+    ("--sshlogin --onall --nonall", "jobs run only on this machine"),
     // Input.
-    (&["-z", "--print0", "--nul", "--zero", "--zero-terminated", "--null-separator"], "use `-0`"),
+    ("-z --print0", "use `-0`"),
     (
-        &["--separator", "--sep", "--split"],
+        "--separator --split",
         "use `-d TEXT` between arguments, `--words` for blanks, `--colsep REGEXP` between columns",
     ),
-    (&["-F", "--field-delimiter", "--field-separator", "--column-separator"], "use `--colsep REGEXP`"),
-    (&["-f", "--input", "--input-file", "--from-file", "--file"], "use `-a FILE`"),
-    (&["-e"], "use `-E TEXT`"),
-    (&["-i"], "leave it out, or use `-I TEXT` for a placeholder other than `{}`"),
-    (&["-l"], "use `-L N`"),
-    (&["--batch", "--batch-size", "--chunk", "--chunk-size", "--group-size"], "use `-n N`"),
-    (&["--zip", "--pair", "--pairs", "--paired"], "use `--link`"),
-    (&["--cross", "--product", "--combinations"], "several `:::` give all combinations"),
-    (
-        &["--command", "--cmd", "--exec", "--exec-batch", "--commands-from-args"],
-        "the command follows the flags: minder run COMMAND ::: ARGUMENT, or minder run ::: COMMAND",
-    ),
-    (&["--shell-path"], "use `--shell PATH`"),
-    (&["--shuffle", "--random", "--random-order"], "use `--shuf`"),
-    (&["--repeat", "--times", "--iterations", "--runs"], "use `seq N | minder run -n0 COMMAND`"),
-    (&["--filter", "--parens", "--perl"], "minder runs no Perl (see `--plus` and `--rpl`)"),
+    ("-F", "use `--colsep REGEXP`"),
+    ("-f --file --input", "use `-a FILE`"),
+    ("-e", "use `-E TEXT`"),
+    ("-i", "leave it out, or use `-I TEXT` for a placeholder other than `{}`"),
+    ("-l", "use `-L N`"),
+    ("--batch --batch-size --chunk", "use `-n N`"),
+    ("--pairs --zip", "use `--link`"),
+    ("--cross", "several `:::` give all combinations"),
+    ("--random --shuffle", "use `--shuf`"),
+    ("--repeat --runs", "use `seq N | minder run -n0 COMMAND`"),
     // Output.
-    (&["--ordered", "--sort", "--sorted", "--preserve-order", "--in-order"], "use `-k`"),
-    (&["--prefix", "--label", "--labels", "--with-name", "--print-name"], "use `--tag`"),
-    (
-        &["--nocapture", "--no-capture", "--immediate-output", "--unbuffered"],
-        "use `--lb` for whole lines, or `-u` for jobs that write themselves",
-    ),
-    (&["--output-sync"], "the output of a job is shown as a whole (`--group` is the default)"),
-    (&["--output", "--output-dir", "--output-directory", "--outdir"], "use `--results DIR`"),
-    (
-        &["--dryrun", "--just-print", "--recon", "--simulate", "--shell-quote", "--no-run", "--what-if"],
-        "use `--dry-run`",
-    ),
-    (&["--debug", "--trace", "--show-commands"], "use `-t`, which prints each command when it starts"),
-    (&["--progress-bar", "--progressbar", "--show-progress", "--status"], "use `--bar`"),
-    (&["--no-progress", "--no-bar"], "use `--no-status`"),
-    (&["--no-color", "--no-colour"], "use `--color never`"),
-    (&["--confirm", "--prompt"], "use `--interactive`"),
-    (&["--tmux", "--tmuxpane"], "minder opens no windows (`--pty` gives each job a terminal)"),
-    (&["--compress", "--compress-program"], "minder does not compress output that waits"),
+    ("--ordered --sort", "use `-k`"),
+    ("--label --prefix", "use `--tag`"),
+    ("--no-capture", "use `--lb` for whole lines, or `-u` for jobs that write themselves"),
+    ("--output-sync", "the output of a job is shown as a whole (`--group` is the default)"),
+    ("--outdir --output", "use `--results DIR`"),
+    ("--just-print --no-run --recon --what-if", "use `--dry-run`"),
+    ("--debug --trace", "use `-t`, which prints each command when it starts"),
+    ("--status", "use `--bar`"),
+    ("--no-progress", "use `--no-status`"),
+    ("--no-color", "use `--color never`"),
+    ("--tmux", "minder opens no windows (`--pty` gives each job a terminal)"),
     // The record.
+    ("--log", "each run is recorded (`minder log`); `--joblog FILE` also writes a table"),
     (
-        &["--log", "--log-file", "--logfile"],
-        "each run is recorded (`minder log`); `--joblog FILE` also writes a table",
-    ),
-    (
-        &["--junit", "--junit-xml", "--junitxml", "--reporter", "--report"],
+        "--junit --junit-xml --reporter",
         "`minder log last --junit` prints the results of a run when it has ended (also `--json`, `--csv`)",
     ),
-    (&["--stats", "--summary", "--durations"], "`minder log last` lists the jobs and their durations"),
-    (&["--last", "--last-failed", "--lf", "--failed-first"], "use `minder retry`"),
-    (
-        &["--sql-master", "--sqlmaster", "--sql-worker", "--sqlworker"],
-        "`minder log --sql` queries the record",
-    ),
+    ("--durations --stats", "`minder log last` lists the jobs and their durations"),
+    ("--last-failed", "use `minder retry`"),
     // The tool itself.
-    (&["-?"], "use `-h`"),
-    (&["--will-cite", "--citation", "--bibtex", "--no-notice"], "minder prints no citation notice"),
-    (&["--gnu"], "`minder parallel` accepts the command line of GNU parallel"),
-    (&["--config", "--config-file"], "settings are in `minder.toml`: see `minder help config`"),
-    (&["--no-profile", "--plain"], "use `--no-config`"),
-    (&["--show-limits", "--max-line-length-allowed"], "`minder doctor` shows the limits of this machine"),
-    (
-        &["--semaphore", "--fg", "--bg", "--background", "--detach"],
-        "`minder sem` runs one command in the background",
-    ),
+    ("-?", "use `-h`"),
+    ("--citation --will-cite", "minder prints no citation notice"),
+    ("--gnu", "`minder parallel` accepts the command line of GNU parallel"),
+    ("--config --config-file", "settings are in `minder.toml`: see `minder help config`"),
+    ("--background --bg --fg --semaphore", "`minder sem` runs one command in the background"),
+    // Refused values.
+    ("-n=", "`--dry-run` prints the commands, `--xargs` gives a job as many arguments as fit"),
+    ("-s=", "`--quiet` prints only errors"),
+    ("--exit-status=", "`--halt now,fail=1` returns the status of the failed job"),
+    ("--stdin=", "`--pipe` divides standard input among the jobs"),
 ];
 
 /// Flags of `minder log`.
-const LOG_FLAGS: &[Entry] = &[
-    (&["--last", "--latest"], "use `minder log last`"),
-    (&["--limit", "--max", "--max-count", "--count"], "use `-n N`"),
-    (&["--errors", "--failures", "--fail", "--only-failed"], "use `--failed`"),
-    (&["--watch", "--tail"], "use `--follow`"),
-    (&["-o", "--format", "--output"], "use `--json`, `--csv` or `--junit`"),
-    (&["--delete", "--remove", "--clean", "--clear", "--gc"], "use `--prune`"),
-    (&["--list", "--all"], "`minder log` lists the runs"),
+const LOG_FLAGS: &[Row] = &[
+    ("--last --latest", "use `minder log last`"),
+    ("--limit", "use `-n N`"),
+    ("--failures", "use `--failed`"),
+    ("--watch", "use `--follow`"),
+    ("-o --format --output", "use `--json`, `--csv` or `--junit`"),
 ];
 
-/// Flags of `minder` itself.
-const FLAGS: &[Entry] = &[(&["-v"], "use `minder --version`")];
-
-/// Subcommands.
-const SUBCOMMANDS: &[Entry] = &[
-    (&["exec", "start", "map"], "use `minder run COMMAND ::: ARGUMENT`"),
+/// Flags of `minder` itself, and subcommands.
+const MINDER_WORDS: &[Row] = &[
+    ("-v", "use `minder --version`"),
+    ("exec", "use `minder run COMMAND ::: ARGUMENT`"),
     (
-        &["history", "list", "ls", "runs", "ps", "status", "show", "jobs"],
+        "history jobs list ls ps show status",
         "use `minder log` for the runs, `minder log last` for the jobs of the last one",
     ),
-    (&["failed", "failures", "errors"], "use `minder log --failed`"),
-    (
-        &["export", "report", "junit"],
-        "use `minder log last` with `--csv`, `--json`, `--junit` or `--sqlite FILE`",
-    ),
-    (&["continue"], "use `minder resume`"),
-    (&["rerun", "rerun-failed"], "use `minder retry`"),
-    (&["prune", "clean", "gc", "rm"], "use `minder log --prune`"),
-    (&["query", "sql", "sqlite"], "use `minder log --sql QUERY`"),
-    (&["info", "check", "capabilities", "limits"], "use `minder doctor`"),
-    (&["benchmark", "measure"], "use `minder bench`"),
-    (&["wrap", "pipe", "buffer"], "use `minder relay COMMAND`"),
+    ("failed failures", "use `minder log --failed`"),
+    ("export junit", "use `minder log last` with `--csv`, `--json`, `--junit` or `--sqlite FILE`"),
+    ("continue", "use `minder resume`"),
+    ("rerun", "use `minder retry`"),
+    ("clean rm", "use `minder log --prune`"),
+    ("sql", "use `minder log --sql QUERY`"),
+    ("info", "use `minder doctor`"),
 ];
 
-/// Returns the answer to a flag of another tool, with its dashes, that `command` does not have.
-pub(crate) fn foreign_flag(command: &str, flag: &str) -> Option<&'static str> {
+fn rows(command: &str) -> &'static [Row] {
     match command {
-        "run" | "parallel" => find(RUN_FLAGS, flag),
-        "log" => find(LOG_FLAGS, flag),
-        "minder" => find(FLAGS, flag),
-        _ => None,
+        "run" | "parallel" => RUN_FLAGS,
+        "log" => LOG_FLAGS,
+        "minder" => MINDER_WORDS,
+        _ => &[],
     }
 }
 
-/// Returns the answer to a long flag of another tool with a typing error. Short words are too near to
-/// other words.
-pub(super) fn near_foreign_flag(command: &str, flag: &str) -> Option<&'static str> {
-    const LETTERS_MIN: usize = 6;
-    let entries = match command {
-        "run" | "parallel" => RUN_FLAGS,
-        "log" => LOG_FLAGS,
-        _ => return None,
-    };
-    let name = flag.strip_prefix("--").filter(|name| name.len() >= LETTERS_MIN)?;
-    let known = entries.iter().flat_map(|(words, _)| *words).filter_map(|word| word.strip_prefix("--"));
-    let word = nearest(name, known)?;
-    find(entries, &format!("--{word}"))
+/// Returns the answer to a flag, with its dashes, or a subcommand that other tools have and `command`
+/// does not have.
+pub(crate) fn foreign_word(command: &str, word: &str) -> Option<&'static str> {
+    find(command, |known| known == word)
 }
 
-/// Flags of `minder run` whose value is refused, and what was meant unless it is a number.
-const OTHER_VALUES: &[Entry] = &[
-    (&["-n"], "`--dry-run` prints the commands, `--xargs` gives a job as many arguments as fit"),
-    (&["-s"], "`--quiet` prints only errors"),
-    (&["--exit-status"], "`--halt now,fail=1` returns the status of the failed job"),
-    (&["--stdin"], "`--pipe` divides standard input among the jobs"),
-];
+/// Returns the answer to a long flag that ends with a word of another tool, such as `--max-workers`, or
+/// has a typing error in it. Short words are too near to other words.
+pub(crate) fn related_flag(command: &str, flag: &str) -> Option<&'static str> {
+    const LETTERS_MIN: usize = 6;
+    let name = flag.strip_prefix("--")?;
+    let is_end = |known: &str| known.starts_with("--") && flag.ends_with(&known[1..]);
+    // `--no-tag` is not a kind of `--tag`.
+    let answer = if name.starts_with("no-") { None } else { find(command, is_end) };
+    if answer.is_some() || name.len() < LETTERS_MIN {
+        return answer;
+    }
+    let words = rows(command).iter().flat_map(|(words, _)| words.split(' '));
+    let word = nearest(name, words.filter_map(|word| word.strip_prefix("--")))?;
+    foreign_word(command, &format!("--{word}"))
+}
 
 /// Returns what was meant by a flag of `command` whose value is refused, if other tools have the flag
 /// with another meaning.
 pub(super) fn foreign_value(command: &str, flag: &str, value: &str) -> Option<&'static str> {
     let is_number = value.starts_with(|first: char| first.is_ascii_digit());
-    if command == "run" && !is_number { find(OTHER_VALUES, flag) } else { None }
+    if is_number { None } else { foreign_word(command, &format!("{flag}=")) }
 }
 
-/// Returns the answer to a subcommand of another tool.
-pub(crate) fn foreign_subcommand(name: &str) -> Option<&'static str> {
-    find(SUBCOMMANDS, name)
-}
-
-fn find(entries: &[Entry], word: &str) -> Option<&'static str> {
-    entries.iter().find(|(words, _)| words.contains(&word)).map(|(_, answer)| *answer)
+fn find(command: &str, is_meant: impl Fn(&str) -> bool) -> Option<&'static str> {
+    rows(command).iter().find(|(words, _)| words.split(' ').any(&is_meant)).map(|(_, answer)| *answer)
 }
 
 #[cfg(test)]
@@ -283,38 +177,36 @@ mod tests {
     #[test]
     fn foreign_words_are_unique_and_not_known_to_minder() {
         let minder = Flags::interface();
-        let subcommand = |name: &str| minder.find_subcommand(name).expect("find subcommand");
-        let names = minder.get_subcommands().map(|known| known.get_name().to_owned()).collect();
-        for (entries, known) in [
-            (RUN_FLAGS, flags_of(subcommand("run"))),
-            (LOG_FLAGS, flags_of(subcommand("log"))),
-            (FLAGS, flags_of(&minder)),
-            (SUBCOMMANDS, names),
+        let mut quoted = BTreeSet::new();
+        let mut all_flags = flags_of(&minder);
+        for (command, interface) in [
+            ("run", minder.find_subcommand("run")),
+            ("log", minder.find_subcommand("log")),
+            ("minder", Some(&minder)),
         ] {
-            let mut seen = BTreeSet::new();
-            for word in entries.iter().flat_map(|(words, _)| *words) {
-                assert!(!known.contains(*word), "{word} exists");
-                assert!(seen.insert(word), "{word} is listed twice");
+            let interface = interface.expect("find subcommand");
+            let mut known = flags_of(interface);
+            all_flags.extend(known.clone());
+            known.extend(interface.get_subcommands().map(|known| known.get_name().to_owned()));
+            for (words, answer) in rows(command) {
+                for word in words.split(' ') {
+                    assert_eq!(foreign_word(command, word), Some(*answer), "{word} is listed twice");
+                    assert!(!known.contains(word), "{word} exists");
+                    if let Some(flag) = word.strip_suffix('=') {
+                        assert!(known.contains(flag), "{flag} does not exist");
+                    }
+                }
+                let code = answer.split('`').skip(1).step_by(2).flat_map(|code| code.split(' '));
+                quoted.extend(
+                    code.filter(|word| word.starts_with('-'))
+                        .map(|flag| if flag == "-n0" { "-n" } else { flag }),
+                );
             }
         }
-    }
-
-    #[test]
-    fn answers_name_flags_that_exist() {
-        let minder = Flags::interface();
-        let known: BTreeSet<String> = ["run", "log"]
-            .iter()
-            .filter_map(|name| minder.find_subcommand(name))
-            .chain([&minder])
-            .flat_map(flags_of)
-            .collect();
-        let entries = [RUN_FLAGS, LOG_FLAGS, FLAGS, SUBCOMMANDS, OTHER_VALUES].concat();
-        let quoted = entries.iter().flat_map(|(_, answer)| answer.split('`').skip(1).step_by(2));
-        let flags = quoted.flat_map(|code| code.split(' ')).filter(|word| word.starts_with('-'));
-        let flags: Vec<&str> = flags.map(|flag| if flag == "-n0" { "-n" } else { flag }).collect();
-        assert!(flags.len() > 30, "{flags:?}");
-        for flag in flags {
-            assert!(known.contains(flag), "{flag} does not exist");
+        // Every flag that an answer names exists.
+        assert!(quoted.len() > 30, "{quoted:?}");
+        for flag in quoted {
+            assert!(all_flags.contains(flag), "{flag} does not exist");
         }
     }
 }

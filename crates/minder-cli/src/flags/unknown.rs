@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::Command;
 
-use super::foreign_words::{foreign_flag, foreign_subcommand, near_foreign_flag};
+use super::foreign_words::{foreign_word, related_flag};
 use super::typed_name::{longs, shorts};
 use crate::likeness::nearest;
 
@@ -19,8 +19,9 @@ const LINE_MAX: usize = 200;
 /// interface.
 pub(super) fn unknown_flag(flag: &str, command: &Command, minder: &Command) -> String {
     let unknown = format!("unknown flag `{flag}`");
-    if let Some(answer) = foreign_flag(command.get_name(), flag) {
-        return format!("{unknown}: {answer}");
+    let answer = foreign_word(command.get_name(), flag);
+    if answer.is_some() {
+        return with_answer(unknown, answer);
     }
     // `minder --resume`, as in the command line of a run.
     let subcommand = flag.strip_prefix("--").and_then(|name| command.find_subcommand(name));
@@ -35,22 +36,34 @@ pub(super) fn unknown_flag(flag: &str, command: &Command, minder: &Command) -> S
         Some(owner) => Some(format!("minder {owner} {flag}")),
         None => flag.strip_prefix("--").and_then(|name| near_flag(name, command)),
     };
-    match (meant, near_foreign_flag(command.get_name(), flag)) {
-        (Some(meant), _) => format!("{unknown}; did you mean `{meant}`?"),
-        (None, Some(answer)) => format!("{unknown}: {answer}"),
-        (None, None) => unknown,
+    match meant {
+        Some(meant) => format!("{unknown}; did you mean `{meant}`?"),
+        None => with_answer(unknown, related_flag(command.get_name(), flag)),
+    }
+}
+
+fn with_answer(unknown: String, answer: Option<&str>) -> String {
+    match answer {
+        Some(answer) => format!("{unknown}: {answer}"),
+        None => unknown,
     }
 }
 
 /// Returns the flag with a name like this one, or the only one that begins with these words: `--dry-run`
-/// for `--dry`.
+/// for `--dry`, or the longest one with which it ends: `--load` for `--max-load`.
 fn near_flag(name: &str, command: &Command) -> Option<String> {
-    let near = nearest(name, visible_longs(command)).or_else(|| {
+    let longs = || visible_longs(command);
+    let longer = || {
         let begins = |long: &&str| long.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
-        let mut longer = visible_longs(command).filter(begins);
+        let mut longer = longs().filter(begins);
         let first = longer.next();
         if longer.next().is_none() { first } else { None }
-    });
+    };
+    let is_end = |long: &&str| {
+        !name.starts_with("no-") && name.strip_suffix(long).is_some_and(|rest| rest.ends_with('-'))
+    };
+    let end = || longs().filter(is_end).max_by_key(|long| long.len());
+    let near = nearest(name, longs()).or_else(longer).or_else(end);
     near.map(|name| format!("--{name}"))
 }
 
@@ -61,10 +74,7 @@ pub(super) fn unknown_subcommand(name: &str, command: &Command) -> String {
     if let Some(meant) = nearest(name, known) {
         return format!("{unknown}; did you mean `{meant}`?");
     }
-    match foreign_subcommand(name) {
-        Some(answer) if command.get_name() == "minder" => format!("{unknown}: {answer}"),
-        _ => unknown,
-    }
+    with_answer(unknown, foreign_word(command.get_name(), name))
 }
 
 /// Returns the command line that runs `args`, if they are a command that was typed without `run`: the
@@ -73,7 +83,7 @@ pub(super) fn as_run(args: &[OsString], minder: &Command) -> Option<String> {
     let (name, rest) = args.split_first()?;
     let known = minder.get_subcommands().map(Command::get_name);
     let is_typo = nearest(name.to_str()?, known).is_some();
-    let is_foreign = foreign_subcommand(name.to_str()?).is_some();
+    let is_foreign = foreign_word(minder.get_name(), name.to_str()?).is_some();
     let has_values = rest.iter().any(|arg| matches!(arg.as_encoded_bytes(), b":::" | b"::::"));
     if rest.is_empty() || is_typo || (is_foreign && !has_values) {
         return None;
@@ -116,7 +126,13 @@ mod tests {
             ("run", "--fail", "unknown flag `--fail`"),
             ("run", "--time", "unknown flag `--time`"),
             ("run", "--success", "unknown flag `--success`; did you mean `--success-output`?"),
-            ("run", "--max-paralel", "unknown flag `--max-paralel`: use `-j N`"),
+            ("run", "--paralell", "unknown flag `--paralell`: use `-j N`"),
+            ("run", "--max-workers", "unknown flag `--max-workers`: use `-j N`"),
+            ("run", "--max-load", "unknown flag `--max-load`; did you mean `--load`?"),
+            ("run", "--no-tag", "unknown flag `--no-tag`"),
+            ("run", "--no-workers", "unknown flag `--no-workers`"),
+            ("run", "--mem", "unknown flag `--mem`: use `--memfree SIZE`"),
+            ("run", "--men", "unknown flag `--men`"),
             ("run", "--no", "unknown flag `--no`"),
             ("run", "-Z", "unknown flag `-Z`"),
             ("log", "--last", "unknown flag `--last`: use `minder log last`"),

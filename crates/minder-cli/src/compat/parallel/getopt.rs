@@ -10,7 +10,7 @@ use clap::ArgAction;
 use minder_os::encoding::os_string_from_encoded;
 
 use super::options::{INTERNAL_OPTIONS, OPTIONS, OptionSpec, ValueKind};
-use crate::flags::{Flags, foreign_flag};
+use crate::flags::{Flags, foreign_word, related_flag};
 use crate::likeness::nearest;
 
 /// An option on the command line.
@@ -159,11 +159,12 @@ fn find(name: &str) -> Result<Option<&'static OptionSpec>> {
 
 /// Returns the end of the message about an unknown option: what to type in its place, if that is known.
 fn suggestion(name: &str) -> String {
-    if let Some(answer) = foreign_flag("parallel", &format!("--{name}")) {
-        return format!(": {answer}");
-    }
+    let flag = format!("--{name}");
     let long_names = OPTIONS.iter().flat_map(|spec| spec.names).copied().filter(|known| known.len() > 1);
-    nearest(name, long_names).map_or_else(String::new, |known| format!("; did you mean `--{known}`?"))
+    let near = || nearest(name, long_names).map(|known| format!("; did you mean `--{known}`?"));
+    let answered = |answer| format!(": {answer}");
+    let exact = foreign_word("parallel", &flag).map(answered);
+    exact.or_else(near).or_else(|| related_flag("parallel", &flag).map(answered)).unwrap_or_default()
 }
 
 /// Returns whether the flag of `minder run` of exactly this name takes a value, or `None` if there
@@ -242,6 +243,7 @@ mod tests {
             ("--bogus", ""),
             ("--fail-fast", ": use `--halt now,fail=1`"),
             ("--retires", "; did you mean `--retries`?"),
+            ("--max-workers", ": use `-j N`"),
         ] {
             let expected = format!("unknown option `{flag}`{answer} (see `minder parallel --help`)");
             assert_eq!(parsed(flag), expected);
