@@ -19,7 +19,7 @@ pub(super) struct Task {
     pub(super) attempts: Vec<Attempt>,
 }
 
-/// A line that a user types first.
+/// A line that a user types first. Several lines may share what stands below them.
 #[derive(Debug, Default)]
 pub(super) struct Attempt {
     pub(super) line: String,
@@ -53,45 +53,32 @@ pub(super) fn parse(text: &str) -> Vec<Task> {
             "exit" => task.status = rest.parse().expect("parse status"),
             "$" => task.attempts.push(Attempt { line: rest, ..Attempt::default() }),
             _ => {
-                let attempt = task.attempts.last_mut().unwrap_or_else(|| panic!("no attempt before: {line}"));
-                match what {
-                    "then" => attempt.then.push(rest),
-                    "says" => attempt.says = Some(rest),
-                    "->" => attempt.recorded = rest,
-                    _ => panic!("unknown line: {line}"),
+                let open = task.attempts.iter_mut().filter(|attempt| attempt.recorded.is_empty());
+                for attempt in open {
+                    match what {
+                        "then" => attempt.then.push(rest.clone()),
+                        "says" => attempt.says = Some(rest.clone()),
+                        "->" => attempt.recorded.clone_from(&rest),
+                        _ => panic!("unknown line: {line}"),
+                    }
                 }
             }
         }
     }
-    assert!(tasks.iter().all(|task| !task.attempts.is_empty()), "a task has no attempt");
+    let is_complete = |task: &Task| {
+        let mut attempts = task.attempts.iter();
+        attempts.len() > 0 && attempts.all(|attempt| !attempt.recorded.is_empty())
+    };
+    assert!(tasks.iter().all(is_complete), "a task has no attempt, or one without an outcome");
     tasks
 }
 
-/// Returns a table with these outcomes, one for each attempt.
-pub(super) fn with_outcomes(text: &str, names: &[&str]) -> String {
-    let mut names = names.iter();
-    let mut lines: Vec<String> = Vec::new();
-    let mut open = None;
-    for line in text.lines().filter(|line| !line.starts_with("-> ")) {
-        if !line.starts_with("then ") && !line.starts_with("says ") {
-            lines.extend(open.take());
-        }
-        lines.push(line.to_owned());
-        if line.starts_with("$ ") {
-            open = Some(format!("-> {}", names.next().expect("an outcome for each attempt")));
-        }
-    }
-    lines.extend(open);
-    lines.join("\n") + "\n"
-}
-
 #[test]
-fn outcomes_are_written_behind_their_attempts() {
-    let before = "task a\n= x\n$ one\nthen two\nsays three\n-> led\n$ four\n\ntask b\n$ five\n";
-    let after =
-        "task a\n= x\n$ one\nthen two\nsays three\n-> right\n$ four\n-> silent\n\ntask b\n$ five\n-> led\n";
-    assert_eq!(with_outcomes(before, &["right", "silent", "led"]), after);
-    let tasks = parse(after);
-    assert_eq!((tasks.len(), tasks[0].attempts.len(), tasks[1].out.len()), (2, 2, 0));
-    assert_eq!(tasks[0].attempts[0].then, ["two"]);
+fn attempts_share_what_stands_below_them() {
+    let tasks = parse("task a\n= x\n$ one\n$ two\nthen three\nsays four\n-> led\n$ five\n-> right\n");
+    let [one, two, five] = tasks[0].attempts.as_slice() else { panic!("{tasks:?}") };
+    for attempt in [one, two] {
+        assert_eq!((attempt.then.join("|"), attempt.recorded.as_str()), ("three".to_owned(), "led"));
+    }
+    assert_eq!((five.then.len(), five.recorded.as_str()), (0, "right"));
 }
