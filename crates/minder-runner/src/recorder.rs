@@ -317,7 +317,8 @@ impl RunRecorder {
         AppendFile::new(&self.dir, self.file_prefix("out", worker))
     }
 
-    /// Creates a file that a job writes to, or that has output of one job.
+    /// Creates a file that a job writes to, or that has output of one job. Its number is unique in the
+    /// attempt, so its name has no worker thread: the index in it is always 0.
     ///
     /// # Errors
     /// One line: the directory for waiting output takes no file.

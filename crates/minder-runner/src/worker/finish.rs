@@ -19,7 +19,7 @@ use crate::notice::Notice;
 use crate::output::batch::OutputBatch;
 use crate::output::decorate::LineStyle;
 use crate::output::gathered::GatheredOutput;
-use crate::output::store::{FinishedJob, Location};
+use crate::output::store::{FinishedJob, JobFile, Location};
 use crate::queue::Task;
 use crate::recorder::command_of;
 use crate::report::{EndCause, FailureReason, JobEnd, RunStats};
@@ -289,14 +289,15 @@ impl<'a> Finisher<'a> {
             }
             None => table.row(event, &command, task.columns(), chunks, &mut row),
         };
-        written.map_err(cannot_save)?;
+        let written = written.and_then(|()| job_file.as_ref().map_or(Ok(0), JobFile::written));
         output.discard();
         output.push(Stream::Stdout, &row);
         if let Some(mut job_file) = job_file {
-            job_file.range = 0..job_file.written().map_err(cannot_save)?;
+            job_file.range = 0..*written.as_ref().unwrap_or(&0);
             output.push_file(Stream::Stdout, job_file);
         }
-        Ok(())
+        // The file of a row that could not be written is removed with the output.
+        written.map(drop).map_err(cannot_save)
     }
 
     /// Adds a finished job to the batch, with its output.

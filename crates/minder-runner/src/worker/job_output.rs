@@ -99,21 +99,25 @@ impl JobOutput {
     /// # Errors
     /// One line: a file cannot be read or written.
     pub(crate) fn gather_rest(&mut self) -> Result<(), String> {
+        let mut gathered = Ok(());
         for (stream, mut job_file) in [Stream::Stdout, Stream::Stderr].into_iter().zip(self.spool.drain(..)) {
-            let len = job_file
-                .written()
-                .map_err(|error| format!("cannot read the output of a job: {}", os_error_text(&error)))?;
+            let len = job_file.written().unwrap_or_else(|error| {
+                gathered = Err(format!("cannot read the output of a job: {}", os_error_text(&error)));
+                0
+            });
             self.written[stream as usize] = len;
             job_file.range = 0..len;
-            if let (Some(results), Some(file)) = (&mut self.results, &job_file.file) {
-                let pushed = results.push_file(stream, file, 0, len);
-                pushed.map_err(|error| cannot_write(results.place(), &error))?;
+            if let (Some(results), Some(file)) = (&mut self.results, &job_file.file)
+                && let Err(error) = results.push_file(stream, file, 0, len)
+            {
+                gathered = Err(cannot_write(results.place(), &error));
             }
             match len {
                 0 => job_file.remove(),
                 _ => self.gathered.push_file(stream, job_file),
             }
         }
+        gathered?;
         self.gather_rest_of_lines();
         let Some(results) = &self.results else { return Ok(()) };
         for stream in [Stream::Stdout, Stream::Stderr] {
@@ -163,6 +167,12 @@ impl JobOutput {
         if let Some(results) = self.results.take() {
             results.discard();
         }
+    }
+}
+
+impl Drop for JobOutput {
+    fn drop(&mut self) {
+        self.spool.drain(..).for_each(JobFile::remove);
     }
 }
 
