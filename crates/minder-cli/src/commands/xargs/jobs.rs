@@ -1,12 +1,14 @@
 //! The jobs that run, and what their ends mean.
 
 use std::ffi::{OsStr, OsString};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use minder::{
     ChildId, ChildSet, ChildSetOptions, Command, Error, Event, ExitStatus, NextEvent, SpawnOptions,
 };
 use minder_runner::exit_status;
+
+use super::plan::FAILURE;
 
 /// An error that ends the run, with the message and the exit status.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,48 +59,38 @@ impl Jobs {
         Ok(())
     }
 
-    /// Waits until less than `count` jobs run.
+    /// Waits for the next job that ends, until the deadline at the latest.
     ///
     /// # Errors
-    /// A job has ended in a way that ends the run.
-    pub(super) fn wait_below(&mut self, count: usize) -> Result<(), Stop> {
-        while self.set.len() >= count {
-            match self.wait_for_one(None)? {
-                Some(status) => self.check(status)?,
-                None => break,
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits for this time, or until a job ends.
-    ///
-    /// # Errors
-    /// As [`wait_below`](Self::wait_below).
-    pub(super) fn pause(&mut self, time: Duration) -> Result<(), Stop> {
-        self.wait_for_one(Some(Instant::now() + time))?.map_or(Ok(()), |status| self.check(status))
-    }
-
-    /// Waits for all jobs. Whatever happens to them, nothing more is said.
-    pub(super) fn wait_silently(&mut self) {
-        while let Ok(Some(status)) = self.wait_for_one(None) {
-            self.has_failed |= matches!(status, ExitStatus::Exited(1..=254));
-        }
-    }
-
-    /// Waits for the next job that ends, until the deadline at the latest. Returns `None` if none did.
-    fn wait_for_one(&mut self, deadline: Option<Instant>) -> Result<Option<ExitStatus>, Stop> {
+    /// The job has ended in a way that ends the run.
+    pub(super) fn wait_for_one(&mut self, deadline: Option<Instant>) -> Result<(), Stop> {
         loop {
             match self.set.next_event_deadline(deadline) {
                 Ok(NextEvent::Event(Event::Done { child, outcome, .. })) => {
                     self.slots.iter_mut().filter(|slot| **slot == Some(child)).for_each(|slot| *slot = None);
-                    return Ok(Some(outcome.exit.status));
+                    return self.check(outcome.exit.status);
                 }
                 Ok(NextEvent::Event(_)) => (),
-                Ok(_) => return Ok(None),
-                Err(error) => return Err(Stop::new(error.to_string(), super::FAILURE)),
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(Stop::new(error.to_string(), FAILURE)),
             }
         }
+    }
+
+    /// Waits for all jobs.
+    ///
+    /// # Errors
+    /// As [`wait_for_one`](Self::wait_for_one).
+    pub(super) fn wait_for_all(&mut self) -> Result<(), Stop> {
+        while self.running() > 0 {
+            self.wait_for_one(None)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for all jobs. Whatever happens to them, nothing more is said.
+    pub(super) fn wait_silently(&mut self) {
+        while self.wait_for_all().is_err_and(|stop| stop.status != FAILURE) {}
     }
 
     fn check(&mut self, status: ExitStatus) -> Result<(), Stop> {

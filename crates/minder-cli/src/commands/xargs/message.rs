@@ -4,6 +4,7 @@ use crate::ui::write_stderr;
 use std::ffi::OsStr;
 
 use minder_os::escape;
+use minder_ui::symbols::Symbols;
 
 /// Prints a message to stderr, as `xargs: LINE`. What a terminal would interpret is escaped, except line
 /// ends. Write errors are ignored.
@@ -16,19 +17,8 @@ pub(crate) fn print_line(line: &[u8]) {
 /// Returns a name in the quotes of the locale: ‘name’, or 'name' without UTF-8.
 pub(crate) fn quoted_name(name: &OsStr) -> String {
     let name = name.to_string_lossy();
-    if is_utf8_locale() {
-        return format!("‘{name}’");
+    match Symbols::of_locale() {
+        Symbols::Unicode => format!("‘{name}’"),
+        Symbols::Ascii => format!("'{}'", name.replace('\'', "\\'")),
     }
-    format!("'{}'", name.replace('\'', "\\'"))
-}
-
-/// Returns whether the locale has UTF-8, by the variables that setlocale(3) reads.
-pub(super) fn is_utf8_locale() -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .into_iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    locale.is_some_and(|locale| {
-        let locale = locale.to_lowercase();
-        locale.contains("utf-8") || locale.contains("utf8")
-    })
 }

@@ -1,6 +1,7 @@
 //! Reads the input, fills commands and runs them.
 
 use crate::ui::write_stderr;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -12,10 +13,11 @@ use minder_os::stdio::{StdStream, std_file, std_was_closed};
 use minder_os::terminal::open_terminal;
 use minder_runner::exit_status;
 use minder_runner::input::{Separation, WordError, WordSplitter};
+use minder_ui::symbols::Symbols;
 
 use super::command_line::{Arguments, replace, size_of, size_of_all};
 use super::jobs::{Jobs, Stop};
-use super::message::{is_utf8_locale, print_line, quoted_name};
+use super::message::{print_line, quoted_name};
 use super::plan::{FAILURE, Packing, XargsPlan};
 use super::quote::push_quoted;
 
@@ -53,7 +55,7 @@ impl<'a> Session<'a> {
         match Self::new(plan, descriptors, jobs_max) {
             Ok(mut session) => {
                 let result = session.read_input();
-                let result = result.and_then(|()| session.jobs.wait_below(1));
+                let result = result.and_then(|()| session.jobs.wait_for_all());
                 session.finish(result)
             }
             Err(stop) => {
@@ -98,7 +100,7 @@ impl<'a> Session<'a> {
             status = Some(if is_overruled { exit_status::XARGS_FAILED } else { stop.status });
             // After an error in the input, the jobs that still run may report another one.
             if stop.status == FAILURE
-                && let Err(stop) = self.jobs.wait_below(1)
+                && let Err(stop) = self.jobs.wait_for_all()
             {
                 print_line(stop.message.as_bytes());
                 status = Some(stop.status);
@@ -262,7 +264,7 @@ impl<'a> Session<'a> {
     /// after each end of a job.
     fn wait_for_slot(&mut self) -> Result<(), Stop> {
         while self.jobs.running() >= self.jobs_max.load(Ordering::Relaxed) {
-            self.jobs.wait_below(self.jobs.running())?;
+            self.jobs.wait_for_one(None)?;
         }
         Ok(())
     }
@@ -286,14 +288,11 @@ impl<'a> Session<'a> {
                 ErrorKind::TooLong => {
                     return Err(Stop::new("can't call exec() due to argument size restrictions", FAILURE));
                 }
-                ErrorKind::Exhausted if self.jobs.running() > 0 => {
-                    let running = self.jobs.running();
-                    self.jobs.wait_below(running)?;
-                }
+                ErrorKind::Exhausted if self.jobs.running() > 0 => self.jobs.wait_for_one(None)?,
                 _ if error.io_error().kind() == io::ErrorKind::ExecutableFileBusy
                     && busy_since.get_or_insert_with(Instant::now).elapsed() < BUSY_TIMEOUT =>
                 {
-                    self.jobs.pause(BUSY_PAUSE)?;
+                    self.jobs.wait_for_one(Some(Instant::now() + BUSY_PAUSE))?;
                 }
                 _ => return Err(self.cannot_start(&error)),
             }
@@ -336,14 +335,11 @@ impl<'a> Session<'a> {
 
     /// Returns the command as a line for the shell.
     fn shown(&self) -> Vec<u8> {
-        let utf8 = is_utf8_locale();
+        let utf8 = Symbols::of_locale() == Symbols::Unicode;
         let mut line = Vec::new();
         push_quoted(self.plan.program.as_encoded_bytes(), utf8, &mut line);
-        for argument in self.fixed() {
-            line.push(b' ');
-            push_quoted(argument.as_encoded_bytes(), utf8, &mut line);
-        }
-        for argument in self.arguments.range(0..self.arguments.len()) {
+        let fixed = self.fixed().iter().map(|argument| Cow::Borrowed(argument.as_os_str()));
+        for argument in fixed.chain(self.arguments.range(0..self.arguments.len())) {
             line.push(b' ');
             push_quoted(argument.as_encoded_bytes(), utf8, &mut line);
         }
