@@ -9,7 +9,7 @@ use clap::Parser;
 use minder_record::event::OsBytes;
 use minder_record::manifest::{InputSource, MANIFEST, Manifest};
 
-use crate::advise::{Advice, Order};
+use crate::advise::{Order, Prediction};
 use crate::config::check_conflicts;
 use crate::flags::{Flags, RunFlags, Verb};
 use crate::ui::message;
@@ -32,10 +32,10 @@ pub(super) struct CommandLine {
 
 impl CommandLine {
     /// Returns the flags of the advice alone, for a run of which nothing else is known.
-    pub(super) fn without_request(advice: &Advice) -> Self {
-        let mut flags = format!("-j{}", advice.advised.slots);
-        if advice.advised.order != Order::Given {
-            flags.extend([" --order ", advice.advised.order.name()]);
+    pub(super) fn without_request(advised: Prediction) -> Self {
+        let mut flags = format!("-j{}", advised.slots);
+        if advised.order != Order::Given {
+            flags.extend([" --order ", advised.order.name()]);
         }
         Self { line: format!("minder run {flags} …"), flags, keeps_order: None }
     }
@@ -151,15 +151,15 @@ impl Request {
 
 /// Returns the command of the run with the flags of the advice. Flags that were typed stay, except
 /// those that the advice replaces.
-pub(super) fn command_line(request: &Request, advice: &Advice) -> CommandLine {
+pub(super) fn command_line(request: &Request, advised: Prediction) -> CommandLine {
     let typed = &request.typed;
     let words: Vec<OsString> = request.manifest.words.iter().map(OsBytes::to_os).collect();
     let is_parallel = typed.iter().any(|flag| flag == "--parallel-env");
     let mut kept = without_replaced(typed);
-    let mut flags: Vec<OsString> = vec![format!("-j{}", advice.advised.slots).into()];
+    let mut flags: Vec<OsString> = vec![format!("-j{}", advised.slots).into()];
     let mut keeps_order = None;
-    if advice.advised.order != Order::Given {
-        let order = ["--order".into(), advice.advised.order.name().into()];
+    if advised.order != Order::Given {
+        let order = ["--order".into(), advised.order.name().into()];
         keeps_order = if is_parallel {
             Some("GNU parallel's command line has no `--order`")
         } else {
@@ -225,7 +225,6 @@ fn why_no_order(kept: &[OsString], order: &[OsString], words: &[OsString]) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advise::{Limit, Prediction};
 
     /// Returns the line for a run with these flags that is advised to run two jobs at once.
     fn advised(typed: &[&str], input: InputSource, behind: &str, order: Order) -> CommandLine {
@@ -235,38 +234,7 @@ mod tests {
         manifest.flags.insert("typed".to_owned(), typed);
         let prediction = Prediction { slots: 2, order, elapsed: 1.0, mean: 1.0, p95: 1.0 };
         let behind = behind.split_whitespace().map(OsString::from).collect();
-        command_line(
-            &Request::new(manifest, Some(behind)).expect("flags are readable"),
-            &Advice {
-                jobs: 9,
-                simulated: 9,
-                cpu_part: (1.0, 1.0),
-                own: [1.0; 3],
-                cores: 2,
-                others: 0.0,
-                busy: None,
-                slots: 4,
-                measured: None,
-                delay: 0.0,
-                serial: prediction,
-                as_run: prediction,
-                advised: prediction,
-                other: None,
-                limit: Limit::Processors,
-                memory: None,
-                error: 0.1,
-                doubts: Vec::new(),
-                attempts: 1,
-                retried: 0,
-                total: Some(9),
-                recorded: 9,
-                not_started: 0,
-                ended_early: 0,
-                not_run: Some(0),
-                too_many: 0,
-                killed: false,
-            },
-        )
+        command_line(&Request::new(manifest, Some(behind)).expect("flags are readable"), prediction)
     }
 
     #[test]

@@ -47,8 +47,8 @@ pub(crate) fn run(out: &mut dyn Write, flags: &AdviseFlags) -> Result<()> {
     let advice =
         advise(&facts, host_stats::processors()).map_err(|why| anyhow::anyhow!("run {id}: {why}"))?;
     let command = match &request {
-        Some(request) => command_line(request, &advice),
-        None => CommandLine::without_request(&advice),
+        Some(request) => command_line(request, advice.advised),
+        None => CommandLine::without_request(advice.advised),
     };
     if flags.json {
         writeln!(out, "{:#}", document(&id, &advice, &command))?;

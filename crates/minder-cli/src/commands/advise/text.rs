@@ -299,6 +299,13 @@ mod tests {
         String::from_utf8(out).expect("text is UTF-8")
     }
 
+    /// Returns the text of the advice above with a change.
+    fn with(change: &dyn Fn(&mut Advice)) -> String {
+        let mut advice = advice();
+        change(&mut advice);
+        text(&advice, &CommandLine::without_request(advice.advised))
+    }
+
     #[test]
     fn advice_has_a_table_and_reasons() {
         let command = CommandLine {
@@ -327,11 +334,6 @@ The predictions are right within 4 %.
 
     #[test]
     fn advice_names_missing_jobs() {
-        let with = |change: &dyn Fn(&mut Advice)| {
-            let mut advice = advice();
-            change(&mut advice);
-            text(&advice, &CommandLine::without_request(&advice))
-        };
         let missing = |change: &dyn Fn(&mut Advice)| {
             let text = with(change);
             let line = text.lines().find(|line| line.contains(" in the record: ")).map(str::to_owned);
@@ -377,11 +379,6 @@ The predictions are right within 4 %.
 
     #[test]
     fn advice_names_its_limit_and_doubts() {
-        let with = |change: &dyn Fn(&mut Advice)| {
-            let mut advice = advice();
-            change(&mut advice);
-            text(&advice, &CommandLine::without_request(&advice))
-        };
         let all = with(&|advice| {
             advice.limit = Limit::Jobs;
             advice.cpu_part = (0.001, 0.001);
