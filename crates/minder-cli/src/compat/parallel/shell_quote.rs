@@ -59,14 +59,8 @@ pub(super) fn quote(text: &[u8]) -> Vec<u8> {
     if !text.is_empty() && text.iter().all(is_safe) {
         return text.to_vec();
     }
-    let mut out = b"'".to_vec();
-    for &byte in text {
-        match byte {
-            b'\'' => out.extend_from_slice(b"'\"'\"'"),
-            byte => out.push(byte),
-        }
-    }
-    out.push(b'\'');
+    let parts: Vec<&[u8]> = text.split(|byte| *byte == b'\'').collect();
+    let mut out = [b"'", &parts.join(&br#"'"'"'"#[..])[..], b"'"].concat();
     // A quote at either end leaves an empty pair of quotes there: remove it.
     if text.starts_with(b"'") {
         out.drain(..2);
