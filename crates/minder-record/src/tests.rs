@@ -13,6 +13,7 @@ use crate::event::{
 use crate::manifest::{InputSource, Manifest};
 use crate::reader::{read_journal, read_run};
 use crate::run_state::{ComparedArgs, JobSet, RunState};
+use crate::store;
 use crate::writer::{JournalWriter, RunLock};
 
 mod damage;
@@ -263,6 +264,26 @@ fn is_alive_does_not_block_resume() {
         over.store(true, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(refused, [""; 0]);
     });
+}
+
+#[test]
+fn discarded_attempt_removes_a_run_only_if_it_made_it() {
+    let root = tempfile::tempdir().expect("create temp dir");
+    let made = new_run(root.path());
+    let dir = made.dir().to_owned();
+    drop(made);
+    // Without its journal, the attempt that resumes the run is number 1 again.
+    fs::remove_file(dir.join(store::attempt_name(1))).expect("remove journal");
+    let resumed = resume(&dir).expect("resume");
+    assert_eq!((resumed.attempt(), resumed.discard()), (1, true));
+    drop(resumed);
+    assert!(Manifest::read(&dir).is_ok());
+    assert!(store::attempts(&dir).expect("list attempts").is_empty());
+    let made = new_run(root.path());
+    let dir = made.dir().to_owned();
+    assert!(made.discard());
+    drop(made);
+    assert!(!dir.exists());
 }
 
 #[test]

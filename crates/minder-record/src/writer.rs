@@ -29,12 +29,14 @@ pub struct JournalWriter {
     dir: PathBuf,
     run: String,
     attempt: u32,
+    /// `true` if this value made the run. An attempt that resumed it may be the first one that is left.
+    is_new: bool,
     /// Locked for each append, so that lines of several threads do not mix.
     journal: Mutex<LineWriter<File>>,
     /// `true` once the journal has events that a later attempt needs. Set before they are appended,
     /// and never cleared; independent of `journal`.
     used: AtomicBool,
-    /// `true` if the caller wants nothing of an unused attempt to remain, even if it is the first.
+    /// `true` if the caller wants nothing of an unused attempt to remain, even if it made the run.
     discarded: AtomicBool,
     /// The operating system releases the lock when this process exits, however it exits.
     _lock: File,
@@ -96,7 +98,9 @@ impl JournalWriter {
             *count = manifest::write_arguments(dir, arguments, sync)?;
         }
         manifest.write(dir, sync)?;
-        Self::begin(dir, manifest.run, lock, sync)
+        let mut made = Self::begin(dir, manifest.run, lock, sync)?;
+        made.is_new = true;
+        Ok(made)
     }
 
     /// Begins the next attempt at a run. With `sync`, each write waits for the disk.
@@ -143,6 +147,7 @@ impl JournalWriter {
             dir: dir.to_owned(),
             run,
             attempt,
+            is_new: false,
             journal: Mutex::new(journal),
             used: AtomicBool::new(false),
             discarded: AtomicBool::new(false),
@@ -188,12 +193,12 @@ impl JournalWriter {
         self.journal.lock().append(lines)
     }
 
-    /// Returns whether this is not the first attempt, and [`append`](Self::append) was not called.
+    /// Returns whether this attempt resumed a run, and [`append`](Self::append) was not called.
     pub fn is_unused(&self) -> bool {
-        self.attempt > 1 && !self.used.load(Ordering::SeqCst)
+        !self.is_new && !self.used.load(Ordering::SeqCst)
     }
 
-    /// Makes dropping the writer remove this attempt, and the run if this is its first attempt.
+    /// Makes dropping the writer remove this attempt, and the run if this attempt made it.
     /// Returns `false`, and has no effect, if [`append`](Self::append) was called.
     pub fn discard(&self) -> bool {
         let is_unused = !self.used.load(Ordering::SeqCst);
@@ -213,7 +218,7 @@ impl Drop for JournalWriter {
         if self.is_unused() && remove_outputs_of(&self.dir, Some(self.attempt)) {
             let _ = fs::remove_file(self.dir.join(store::attempt_name(self.attempt)));
         }
-        if self.attempt == 1 && self.discarded.load(Ordering::SeqCst) {
+        if self.is_new && self.discarded.load(Ordering::SeqCst) {
             self.removal.0 = Some(self.dir.clone());
         }
     }

@@ -436,7 +436,7 @@ impl RunRecorder {
 }
 
 impl Drop for RunRecorder {
-    /// Removes the output directory of an attempt that was refused, and the run if this is its first attempt.
+    /// Removes the output directory of an attempt that was refused, and the run if the attempt made it.
     fn drop(&mut self) {
         let Some(record) = &self.record else { return };
         let is_refused = !self.has_begun.load(Ordering::Relaxed) && record.discard();
