@@ -162,6 +162,8 @@ impl GatheredOutput {
 
 impl Drop for GatheredOutput {
     fn drop(&mut self) {
-        self.discard();
+        if !self.segments.is_empty() {
+            self.discard();
+        }
     }
 }

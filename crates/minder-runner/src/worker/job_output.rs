@@ -172,7 +172,7 @@ impl JobOutput {
 
 impl Drop for JobOutput {
     fn drop(&mut self) {
-        self.spool.drain(..).for_each(JobFile::remove);
+        std::mem::take(&mut self.spool).into_iter().for_each(JobFile::remove);
     }
 }
 

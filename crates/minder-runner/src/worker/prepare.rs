@@ -14,7 +14,6 @@ use minder_template::Job;
 use super::job_values::job_values;
 use super::running_job::RunningJob;
 use super::search_path;
-use crate::admission::JobPermit;
 
 use crate::config::InputDelivery;
 use crate::config::JobStdin;
@@ -80,16 +79,17 @@ impl<'a> Preparer<'a> {
         Self { context, printed: BTreeMap::new(), short_since: None }
     }
 
-    /// Turns a job into a command, and prints it with `--verbose`.
+    /// Turns a job into a command, and prints it with `--verbose`. `running` is the job, of which nothing but
+    /// the number and the permit is set.
     ///
     /// # Errors
-    /// Why the job cannot be started.
+    /// The job cannot be started.
     pub(super) fn prepare(
         &mut self,
         attempt: Attempt,
         task: &Task,
-        permit: Option<JobPermit>,
-    ) -> Result<(SpawnRequest, Box<RunningJob>), Refusal> {
+        running: &mut RunningJob,
+    ) -> Result<SpawnRequest, Refusal> {
         let config = self.context.config;
         let values = job_values(self.context, task, attempt);
         let mut invocation = config.template.invocation(&values).map_err(|error| match error.kind() {
@@ -101,8 +101,6 @@ impl<'a> Preparer<'a> {
         // `configure` may replace the command, so they are set afterwards.
         let variables = std::mem::take(&mut invocation.variables);
         let mut command = spawn_command(invocation);
-        let mut running = Box::new(RunningJob::new(task.number));
-        running.permit = permit;
         running.is_last_attempt = self.context.is_last_attempt(attempt);
         running.output.may_be_live = running.is_last_attempt
             && !config.may_requeue()
@@ -112,7 +110,7 @@ impl<'a> Preparer<'a> {
         if config.view == OutputView::Ordered {
             running.output.decorate_lines();
         }
-        let options = self.configure(&mut command, &mut running, task, &values).inspect_err(|refusal| {
+        let options = self.configure(&mut command, running, task, &values).inspect_err(|refusal| {
             if let (Refusal::Own(_), Some(splitter), Some(feeder)) =
                 (refusal, self.context.queue.splitter(), &mut running.stdin)
             {
@@ -128,7 +126,7 @@ impl<'a> Preparer<'a> {
                 self.context.observer.command(&line);
             }
         }
-        Ok((SpawnRequest::new(command).options(options), running))
+        Ok(SpawnRequest::new(command).options(options))
     }
 
     /// Notes that a prepared job did not start, and starts later. Ends the run if a job whose stream waits

@@ -12,7 +12,7 @@ use minder_os::signals;
 
 use super::finish::Finisher;
 use super::prepare::Preparer;
-use super::running_job::AttemptEnd;
+use super::running_job::{AttemptEnd, RunningJob};
 use super::running_jobs::RunningJobs;
 use super::start_hint::start_hint;
 use crate::admission::JobPermit;
@@ -74,6 +74,16 @@ impl<'a> RunWorker<'a> {
         }
     }
 
+    /// Reports that a job is not started, and ends the run if that is so for every job.
+    fn refuse(&mut self, attempt: Attempt, task: &Task, refusal: Refusal) -> JobResult {
+        match refusal {
+            Refusal::Own(why) => return self.finisher.fail_unstarted(attempt, task, &why),
+            Refusal::All(why) => self.context.fail(why),
+            Refusal::Input(why) => self.context.fail_input(why),
+        }
+        JobResult::PermanentFailure
+    }
+
     /// Ends the run because of a program or directory that no job can be started with. The error is the same
     /// for every job: it is reported once.
     fn fail_start(&self, error: &Error) {
@@ -119,22 +129,15 @@ impl JobHandler for RunWorker<'_> {
         if let JobArgs::Unfit(why) = &task.item {
             return Err(self.finisher.fail_unstarted(attempt, task, &why.to_string()));
         }
-        match self.preparer.prepare(attempt, task, permit) {
-            Ok((request, running)) => {
-                self.running.insert(attempt.slot, running);
-                self.context.job_table.insert(task, attempt);
-                Ok(request)
-            }
-            Err(Refusal::Own(why)) => Err(self.finisher.fail_unstarted(attempt, task, &why)),
-            Err(Refusal::All(why)) => {
-                self.context.fail(why);
-                Err(JobResult::PermanentFailure)
-            }
-            Err(Refusal::Input(why)) => {
-                self.context.fail_input(why);
-                Err(JobResult::PermanentFailure)
-            }
-        }
+        let mut running = Box::new(RunningJob::new(task.number));
+        running.permit = permit;
+        let request = match self.preparer.prepare(attempt, task, &mut running) {
+            Ok(request) => request,
+            Err(refusal) => return Err(self.refuse(attempt, task, refusal)),
+        };
+        self.running.insert(attempt.slot, running);
+        self.context.job_table.insert(task, attempt);
+        Ok(request)
     }
 
     fn deferred(&mut self, attempt: Attempt, task: &Task) {
