@@ -22,7 +22,8 @@ use crate::report::{RunEnd, RunReport, RunStats};
 /// for jobs that have exited once the run was asked to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The time for which a run that was asked to end waits for a reader that takes nothing, once no
-/// process of a job is left. What it does not take is shown when the run is resumed.
+/// process of a job is left. What it does not take is shown when the run is resumed; without a record
+/// it is lost.
 const READER_TIMEOUT: Duration = Duration::from_secs(7);
 /// The time that the worker threads may take once no output waits for a reader any more, and the
 /// time that the record of a run may take that does not wait for its worker threads.
@@ -282,6 +283,9 @@ fn stop_waiting(context: &RunContext<'_>, shutdown: &mut ShutdownState, started_
     let stdio = &context.sequencer.stdio;
     if stdio.is_abandoned() || !holds_output(context) {
         force_exit(context, shutdown, started_at);
+    }
+    if !context.recorder.is_kept() {
+        context.observer.notice(&Notice::OutputLost);
     }
     stdio.abandon();
     context.pool.wake();

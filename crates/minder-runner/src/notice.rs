@@ -129,6 +129,8 @@ pub enum Notice {
         /// The directory.
         dir: PathBuf,
     },
+    /// A reader was given up that takes nothing, in a run without a record.
+    OutputLost,
     /// Kept output of earlier attempts cannot be read.
     OutputUnreadable {
         /// `job 3` or `jobs 3-5, 9`.
@@ -228,6 +230,10 @@ impl fmt::Display for Notice {
             Self::ModeCorrected { dir } => {
                 write!(f, "other users could change `{}`: its mode is 0700 now", dir.display())
             }
+            Self::OutputLost => f.write_str(
+                "cannot write the rest of the output: its reader takes nothing, and without a record it is \
+                 lost",
+            ),
             Self::OutputUnreadable { jobs, file, reason, consequence } => {
                 write_unreadable(f, jobs, file.as_deref(), reason.as_deref(), consequence)
             }

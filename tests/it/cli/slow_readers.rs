@@ -440,22 +440,30 @@ fn interrupted_run_keeps_a_reader_that_takes_everything() {
     run.wait().killed_by(Signal::TERM);
 }
 
-/// The third signal waits for no reader. The run is recorded nevertheless.
+/// The third signal waits for no reader. The run is recorded nevertheless. Without a record, a message says
+/// that output is lost.
 #[test]
 fn third_signal_ends_and_records_a_run_that_is_not_read() {
-    let place = Place::new();
-    let (run, reader) = start(&place, "run -j1 --grace 60", ["seq 300000; : {}", ":::", "1", "2", "3"]);
-    wait_until("the job has written", || rustix::io::ioctl_fionread(&reader).is_ok_and(|len| len > 0));
-    for _ in 0..3 {
-        std::thread::park_timeout(Duration::from_millis(300));
-        run.signal(Signal::TERM);
+    for flags in ["", "--no-record"] {
+        let place = Place::new();
+        let words = ["seq 300000; : {}", ":::", "1", "2", "3"];
+        let (run, reader) = start(&place, &format!("run -j1 --grace 60 {flags}"), words);
+        wait_until("the job has written", || rustix::io::ioctl_fionread(&reader).is_ok_and(|len| len > 0));
+        for _ in 0..3 {
+            std::thread::park_timeout(Duration::from_millis(300));
+            run.signal(Signal::TERM);
+        }
+        let since = Instant::now();
+        let ended = run.wait().killed_by(Signal::TERM);
+        assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+        let lost = "minder: cannot write the rest of the output: its reader takes nothing, ";
+        assert_eq!(ended.err.contains(lost), !flags.is_empty(), "{}", ended.err);
+        if flags.is_empty() {
+            assert!(ended.err.contains("to resume: minder resume "), "{}", ended.err);
+            assert!(place.ended("log").text().contains("(interrupted, 3 not run: minder resume "));
+        }
+        drop(reader);
     }
-    let since = Instant::now();
-    let ended = run.wait().killed_by(Signal::TERM);
-    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
-    assert!(ended.err.contains("to resume: minder resume "), "{}", ended.err);
-    assert!(place.ended("log").text().contains("(interrupted, 3 not run: minder resume "));
-    drop(reader);
 }
 
 /// A worker thread that hangs in a write ends no more. The main thread records the end of the run.
