@@ -172,7 +172,9 @@ impl JobOutput {
 
 impl Drop for JobOutput {
     fn drop(&mut self) {
-        std::mem::take(&mut self.spool).into_iter().for_each(JobFile::remove);
+        for job_file in std::mem::take(&mut self.spool) {
+            job_file.remove();
+        }
     }
 }
 
