@@ -1,74 +1,93 @@
-//! A chart of costs over sizes, as SVG: one or more panels in rows. Both axes are logarithmic; curves
-//! differ in color and in the shape of their marks.
+//! Every chart of the laboratory and of `docs/measurements`, as SVG: curves over sizes, and bars.
+//!
+//! ```
+//! use minder_lab::chart::{Axis, Chart, Curve, Panel, Scale, Unit};
+//!
+//! let curve = Curve::new("epoll", vec![(2.0, 250.0), (64.0, 255.0)]);
+//! let axis = Axis { label: "CPU time of one wait".into(), unit: Unit::Nanoseconds };
+//! let chart = Chart {
+//!     title: "Waiting for one of many objects".into(),
+//!     subtitle: "linux, median of 5 rounds".into(),
+//!     x_axis: Axis { label: "objects".into(), unit: Unit::Count },
+//!     x_scale: Scale::Logarithmic,
+//!     columns: 1,
+//!     panels: vec![Panel { title: String::new(), axis, curves: vec![curve] }],
+//! };
+//! assert!(chart.svg()?.starts_with("<svg"));
+//! # Ok::<(), anyhow::Error>(())
+//! ```
+
+mod style;
+mod scale;
+mod bars;
 
 use std::ops::Range;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use minder_runner::text::count;
-use plotters::backend::DrawingBackend;
-use plotters::coord::Shift;
-use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// A chart of costs over sizes.
+pub use self::bars::{Bar, BarChart, BarGroup};
+use self::scale::{LEAST, range, round_outwards, ticks};
+pub use self::scale::{Scale, Unit};
+use self::style::{
+    Area, DrawResult, FAINT, GREY, GRID, Heading, LETTER, LINE, color, curve_line, dashed, font, line, mark,
+    text, to_i32,
+};
+
+/// A chart of costs over sizes: one or more panels in rows. Curves differ in color and in the shape of
+/// their marks.
 #[derive(Clone, Debug)]
-pub(crate) struct Chart {
-    pub(crate) title: String,
-    /// The version, the machine and the number of rounds. It may have several lines.
-    pub(crate) subtitle: String,
-    /// The label of the horizontal axis.
-    pub(crate) x_label: String,
-    pub(crate) x_scale: Scale,
+pub struct Chart {
+    /// The text above everything else.
+    pub title: String,
+    /// The machine and the number of rounds. It may have several lines.
+    pub subtitle: String,
+    /// The horizontal axis of all panels.
+    pub x_axis: Axis,
+    /// How positions on it grow.
+    pub x_scale: Scale,
     /// The number of panels in a row.
-    pub(crate) columns: usize,
-    /// Panels, from left to right and from top to bottom, with the same horizontal axis. Those with the
-    /// same vertical axis have the same range.
-    pub(crate) panels: Vec<Panel>,
+    pub columns: usize,
+    /// Panels, from left to right and from top to bottom. Those with the same vertical axis have the same
+    /// range.
+    pub panels: Vec<Panel>,
 }
 
-/// How positions on the horizontal axis grow. The vertical axis is always logarithmic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scale {
-    Linear,
-    Logarithmic,
-}
-
-/// A vertical axis.
+/// An axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Axis {
-    pub(crate) label: String,
-    pub(crate) unit: Unit,
-}
-
-/// The unit of a vertical axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Nanoseconds,
-    /// A ratio.
-    Times,
+pub struct Axis {
+    /// What is on it.
+    pub label: String,
+    /// The unit of its values.
+    pub unit: Unit,
 }
 
 /// One pair of axes with its curves.
 #[derive(Clone, Debug)]
-pub(crate) struct Panel {
+pub struct Panel {
     /// Empty if it is the only panel.
-    pub(crate) title: String,
+    pub title: String,
     /// The vertical axis.
-    pub(crate) axis: Axis,
-    pub(crate) curves: Vec<Curve>,
+    pub axis: Axis,
+    /// The curves. Those with the same label have the same color in all panels.
+    pub curves: Vec<Curve>,
 }
 
-/// One curve: sizes and values of the vertical axis, in ascending order of sizes.
+/// One curve.
 #[derive(Clone, Debug)]
-pub(crate) struct Curve {
-    pub(crate) label: String,
-    pub(crate) points: Vec<(f64, f64)>,
+pub struct Curve {
+    /// What was measured.
+    pub label: String,
+    /// Sizes and values of the vertical axis, in ascending order of sizes.
+    pub points: Vec<(f64, f64)>,
+    /// Sizes, and the least and the greatest value at each, which a vertical line connects.
+    pub extremes: Vec<(f64, f64, f64)>,
     /// Whether it is a published curve: dashed, without marks, and named below the axes.
-    pub(crate) published: bool,
+    pub published: bool,
 }
 
-// The layout of the page, in pixels.
 /// Describes the version and the machine, for a subtitle: `minder 0.1.0, linux x86_64, 2 processors`. A note
 /// about all measurements stands in parentheses.
 pub(crate) fn machine(processors: usize, note: Option<&str>) -> String {
@@ -77,103 +96,73 @@ pub(crate) fn machine(processors: usize, note: Option<&str>) -> String {
     format!("minder {}, {system}, {}", env!("CARGO_PKG_VERSION"), count(processors as u64, "processor"))
 }
 
-/// The space above the panels, with a subtitle of one line.
-const HEAD: i32 = 62;
+// The layout of the page, in pixels.
 const LEFT: i32 = 84;
-/// The space for labels of curves, at least, and the space of one letter of them.
+/// The space for labels of curves, at least.
 const RIGHT: i32 = 144;
-const LETTER: i32 = 8;
 const BOTTOM: i32 = 62;
 /// The space above the axes, for the title of a panel.
 const TOP: i32 = 24;
 const PLOT: (i32, i32) = (640, 430);
-/// The height of a line of text.
-const LINE: i32 = 19;
 /// The least distance between labels of sizes.
 const LABEL_DISTANCE_MIN: i32 = 46;
 
-/// The palette of Okabe and Ito, which is safe for color-blind readers, with brown in place of
-/// yellow, which is hard to see on white.
-const COLORS: [RGBColor; 8] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(0, 0, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(230, 159, 0),
-    RGBColor(127, 85, 57),
-];
-const GREY: RGBColor = RGBColor(110, 110, 110);
-const GRID: RGBColor = RGBColor(222, 222, 222);
-const FAINT: RGBColor = RGBColor(241, 241, 241);
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type DrawResult =
-    std::result::Result<(), DrawingAreaErrorKind<<SVGBackend<'static> as DrawingBackend>::ErrorType>>;
+impl Curve {
+    /// Returns a measured curve without extremes.
+    pub fn new(label: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self { label: label.into(), points, extremes: Vec::new(), published: false }
+    }
+}
 
 impl Chart {
     /// Returns the chart as SVG.
     ///
     /// # Errors
     /// Those of plotters, which has none for text in memory.
-    pub(crate) fn svg(&self) -> Result<String> {
-        let mut text = String::new();
-        self.draw(&mut text).map_err(|error| anyhow!("cannot draw the chart: {error}"))?;
-        Ok(text)
-    }
-
-    fn draw(&self, text: &mut String) -> DrawResult {
-        let published = self.published();
-        let labels = self.labels();
+    pub fn svg(&self) -> Result<String> {
+        let published = self.labels(true);
+        let labels = self.labels(false);
         let letters = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
         let wide = LEFT + PLOT.0 + RIGHT.max(44 + LETTER * to_i32(letters));
         let high = TOP + PLOT.1 + BOTTOM;
         let columns = self.columns.max(1);
         let rows = self.panels.len().div_ceil(columns).max(1);
-        let head = HEAD + LINE * to_i32(self.subtitle.lines().count().saturating_sub(1));
-        let below = head + high * to_i32(rows);
-        let height = below + LINE * to_i32(published.len()) + 8;
+        let heading = Heading { title: &self.title, subtitle: &self.subtitle, left: LEFT };
+        let below = heading.height() + high * to_i32(rows);
         let width = wide * to_i32(columns.min(self.panels.len()).max(1));
-        let area = SVGBackend::with_string(text, (width.cast_unsigned(), height.cast_unsigned()));
-        let area = area.into_drawing_area();
-        area.fill(&WHITE)?;
-        area.draw(&Text::new(self.title.clone(), (LEFT, 12), font(21).color(&BLACK)))?;
-        for (at, line) in (0..).zip(self.subtitle.lines()) {
-            area.draw(&Text::new(line.to_owned(), (LEFT, 40 + LINE * at), font(14).color(&GREY)))?;
-        }
-        let least = self.x_scale.least();
-        let sizes = range(values(&self.panels, |_| true, |point| point.0, least));
-        // Marks keep a distance from the frame.
-        let sizes = self.x_scale.widen(&sizes);
-        for (at, panel) in self.panels.iter().enumerate() {
-            let costs = range(values(&self.panels, |other| other.axis == panel.axis, |point| point.1, LEAST));
-            let frame = PlotArea {
-                left: to_i32(at % columns) * wide + LEFT,
-                top: head + to_i32(at / columns) * high + TOP,
-                sizes: sizes.clone(),
-                x_scale: self.x_scale,
-                costs: round_outwards(&costs),
-            };
-            frame.axes(&area, self, &panel.axis)?;
-            let title = font(16).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Bottom));
-            area.draw(&Text::new(panel.title.clone(), (frame.left + PLOT.0 / 2, frame.top - 8), title))?;
-            frame.curves(&area, panel, &labels)?;
-        }
-        for (at, label) in (0..).zip(published) {
-            let y = below + at * LINE + LINE / 2 - 4;
-            dashed(&area, &[(LEFT, y), (LEFT + 36, y)])?;
-            let style = font(14).color(&GREY).pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw(&Text::new(label.to_owned(), (LEFT + 46, y), style))?;
-        }
-        area.present()
+        heading.page((width, below + LINE * to_i32(published.len()) + 8), |area| {
+            // Marks keep a distance from the frame.
+            let sizes = self.x_scale.widen(&range(&self.sizes()));
+            for (at, panel) in self.panels.iter().enumerate() {
+                let frame = PlotArea {
+                    left: to_i32(at % columns) * wide + LEFT,
+                    top: heading.height() + to_i32(at / columns) * high + TOP,
+                    sizes: sizes.clone(),
+                    x_scale: self.x_scale,
+                    costs: round_outwards(&range(&self.costs(&panel.axis))),
+                };
+                frame.axes(area, self, panel)?;
+                frame.curves(area, panel, &labels)?;
+            }
+            for (at, label) in (0..).zip(published) {
+                let y = below + at * LINE + LINE / 2 - 4;
+                dashed(area, &[(LEFT, y), (LEFT + 36, y)])?;
+                let style = font(14).color(&GREY).pos(Pos::new(HPos::Left, VPos::Center));
+                area.draw(&Text::new(label.to_owned(), (LEFT + 46, y), style))?;
+            }
+            Ok(())
+        })
     }
 
-    /// Returns the labels of measured curves; their order gives each its color in every panel.
-    fn labels(&self) -> Vec<&str> {
-        let curves = self.panels.iter().flat_map(|panel| &panel.curves).filter(|curve| !curve.published);
+    fn all_curves(&self) -> impl Iterator<Item = &Curve> {
+        self.panels.iter().flat_map(|panel| &panel.curves)
+    }
+
+    /// Returns the labels of published or of measured curves; the order of the latter gives each its color in
+    /// every panel.
+    fn labels(&self, published: bool) -> Vec<&str> {
         let mut labels: Vec<&str> = Vec::new();
-        for curve in curves {
+        for curve in self.all_curves().filter(|curve| curve.published == published) {
             if !labels.contains(&curve.label.as_str()) {
                 labels.push(&curve.label);
             }
@@ -181,23 +170,26 @@ impl Chart {
         labels
     }
 
-    /// Returns the labels of published curves.
-    fn published(&self) -> Vec<&str> {
-        let mut labels: Vec<&str> = Vec::new();
-        for curve in self.panels.iter().flat_map(|panel| &panel.curves).filter(|curve| curve.published) {
-            if !labels.contains(&curve.label.as_str()) {
-                labels.push(&curve.label);
-            }
-        }
-        labels
+    /// Returns all sizes that are on the axis.
+    fn sizes(&self) -> Vec<f64> {
+        let sizes = self.all_curves().flat_map(|curve| &curve.points).map(|point| point.0);
+        sizes.filter(|size| *size >= self.x_scale.least()).collect()
+    }
+
+    /// Returns all values of the panels with this vertical axis.
+    fn costs(&self, axis: &Axis) -> Vec<f64> {
+        let curves =
+            || self.panels.iter().filter(|panel| panel.axis == *axis).flat_map(|panel| &panel.curves);
+        let points = curves().flat_map(|curve| &curve.points).map(|point| point.1);
+        let extremes = curves().flat_map(|curve| &curve.extremes).flat_map(|(_, low, high)| [*low, *high]);
+        points.chain(extremes).filter(|cost| *cost >= LEAST).collect()
     }
 
     /// Returns the sizes that get labels, as far as there is space: those that were measured, and
     /// the last ones of published curves.
-    fn sizes(&self, x: impl Fn(f64) -> i32) -> Vec<f64> {
-        let curves = || self.panels.iter().flat_map(|panel| &panel.curves);
-        let measured = curves().filter(|curve| !curve.published).flat_map(|curve| &curve.points);
-        let ends = curves().filter(|curve| curve.published).flat_map(|curve| curve.points.last());
+    fn labelled_sizes(&self, x: impl Fn(f64) -> i32) -> Vec<f64> {
+        let measured = self.all_curves().filter(|curve| !curve.published).flat_map(|curve| &curve.points);
+        let ends = self.all_curves().filter(|curve| curve.published).flat_map(|curve| curve.points.last());
         let mut measured: Vec<f64> = measured.map(|point| point.0).collect();
         measured.sort_by(f64::total_cmp);
         let mut sizes: Vec<f64> = Vec::new();
@@ -209,25 +201,6 @@ impl Chart {
         sizes
     }
 }
-
-/// Returns one coordinate of all points of the panels that are asked for, without smaller ones than `least`.
-fn values(
-    panels: &[Panel],
-    is_asked: impl Fn(&Panel) -> bool,
-    value: impl Fn(&(f64, f64)) -> f64,
-    least: f64,
-) -> Vec<f64> {
-    let curves = panels.iter().filter(|panel| is_asked(panel)).flat_map(|panel| &panel.curves);
-    curves.flat_map(|curve| &curve.points).map(value).filter(|value| *value >= least).collect()
-}
-
-fn to_i32(number: usize) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
-}
-
-/// The start of a logarithmic axis: a nanosecond, one object, or a ratio of one. Smaller values are drawn
-/// there.
-const LEAST: f64 = 1.0;
 
 /// The position and the ranges of one pair of axes.
 struct PlotArea {
@@ -250,44 +223,40 @@ impl PlotArea {
             - (Scale::Logarithmic.fraction(&self.costs, cost) * f64::from(PLOT.1)).round() as i32
     }
 
-    fn position(&self, point: &(f64, f64)) -> (i32, i32) {
-        (self.x(point.0), self.y(point.1))
-    }
-
     /// Draws the grid, the axes and their labels.
-    fn axes(&self, area: &Area<'_>, chart: &Chart, axis: &Axis) -> DrawResult {
+    fn axes(&self, area: &Area<'_>, chart: &Chart, panel: &Panel) -> DrawResult {
         let right = self.left + PLOT.0;
         let bottom = self.top + PLOT.1;
-        for (cost, whole) in ticks(&self.costs) {
-            let y = self.y(cost);
-            line(area, &[(self.left, y), (right, y)], if whole { GRID } else { FAINT })?;
-            // A range of less than a decade would have at most one label of a whole decade.
-            if whole || self.costs.end / self.costs.start < 30.0 && is_labelled(cost) {
-                let style = font(14).color(&BLACK).pos(Pos::new(HPos::Right, VPos::Center));
-                area.draw(&Text::new(format_tick(axis.unit, cost), (self.left - 9, y), style))?;
+        let middle = self.left + PLOT.0 / 2;
+        text(area, &panel.title, (middle, self.top - 8), font(16), (HPos::Center, VPos::Bottom))?;
+        for tick in ticks(&self.costs) {
+            let y = self.y(tick.value);
+            line(area, &[(self.left, y), (right, y)], if tick.is_whole_decade { GRID } else { FAINT })?;
+            if tick.is_labelled {
+                let label = panel.axis.unit.format(tick.value);
+                text(area, &label, (self.left - 9, y), font(14), (HPos::Right, VPos::Center))?;
             }
         }
-        for size in chart.sizes(|size| self.x(size)) {
+        for size in chart.labelled_sizes(|size| self.x(size)) {
             let x = self.x(size);
             line(area, &[(x, self.top), (x, bottom)], GRID)?;
             line(area, &[(x, bottom), (x, bottom + 5)], BLACK)?;
-            let style = font(14).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
-            let label = format!("{}", (size * 10.0).round() / 10.0);
-            area.draw(&Text::new(label, (x, bottom + 9), style))?;
+            let label = chart.x_axis.unit.format(size);
+            text(area, &label, (x, bottom + 9), font(14), (HPos::Center, VPos::Top))?;
         }
         line(area, &[(self.left, self.top), (self.left, bottom), (right, bottom)], BLACK)?;
-        let style = font(15).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
-        area.draw(&Text::new(chart.x_label.clone(), (self.left + PLOT.0 / 2, bottom + 32), style))?;
+        text(area, &chart.x_axis.label, (middle, bottom + 32), font(15), (HPos::Center, VPos::Top))?;
         let style = font(15).transform(FontTransform::Rotate270).color(&BLACK);
         let style = style.pos(Pos::new(HPos::Center, VPos::Top));
         let position = (self.left - LEFT + 8, self.top + PLOT.1 / 2);
-        area.draw(&Text::new(axis.label.clone(), position, style))
+        area.draw(&Text::new(panel.axis.label.clone(), position, style))
     }
 
     fn curves(&self, area: &Area<'_>, panel: &Panel, labels: &[&str]) -> DrawResult {
         let mut ends = Vec::new();
         for curve in &panel.curves {
-            let positions: Vec<(i32, i32)> = curve.points.iter().map(|point| self.position(point)).collect();
+            let positions: Vec<(i32, i32)> =
+                curve.points.iter().map(|(size, cost)| (self.x(*size), self.y(*cost))).collect();
             if curve.published {
                 dashed(area, &positions)?;
                 continue;
@@ -295,6 +264,10 @@ impl PlotArea {
             let Some((_, y)) = positions.last() else { continue };
             let style_index = labels.iter().position(|label| *label == curve.label).unwrap_or(0);
             ends.push((*y, style_index));
+            for (size, low, high) in &curve.extremes {
+                let x = self.x(*size);
+                line(area, &[(x, self.y(*low)), (x, self.y(*high))], color(style_index))?;
+            }
             curve_line(area, &positions, style_index)?;
             for position in &positions {
                 mark(area, *position, style_index)?;
@@ -307,85 +280,10 @@ impl PlotArea {
             let x = self.left + PLOT.0 + 14;
             curve_line(area, &[(x, y), (x + 20, y)], style_index)?;
             mark(area, (x + 10, y), style_index)?;
-            let style = font(15).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw(&Text::new(labels[style_index].to_owned(), (x + 26, y), style))?;
+            text(area, labels[style_index], (x + 26, y), font(15), (HPos::Left, VPos::Center))?;
         }
         Ok(())
     }
-}
-
-impl Scale {
-    /// Returns the position of a value on the axis, from 0 to 1.
-    fn fraction(self, range: &Range<f64>, value: f64) -> f64 {
-        match self {
-            Self::Linear => (value - range.start) / (range.end - range.start),
-            Self::Logarithmic => (value.max(LEAST) / range.start).ln() / (range.end / range.start).ln(),
-        }
-    }
-
-    /// Returns the least value that the range of the axis includes.
-    fn least(self) -> f64 {
-        match self {
-            Self::Linear => f64::MIN,
-            Self::Logarithmic => LEAST,
-        }
-    }
-
-    /// Adds a margin on both sides of a range.
-    fn widen(self, range: &Range<f64>) -> Range<f64> {
-        match self {
-            Self::Linear => {
-                let margin = (range.end - range.start) * 0.05;
-                range.start - margin..range.end + margin
-            }
-            Self::Logarithmic => range.start / 1.2..range.end * 1.2,
-        }
-    }
-}
-
-/// Returns the range of the values; a single value gets a margin on both sides.
-fn range(values: Vec<f64>) -> Range<f64> {
-    let least = values.iter().copied().reduce(f64::min).unwrap_or(LEAST);
-    let most = values.iter().copied().reduce(f64::max).unwrap_or(LEAST);
-    if most > least { least..most } else { least / 2.0..most * 2.0 }
-}
-
-/// Extends a range to 1, 2 or 5 of a decade.
-fn round_outwards(range: &Range<f64>) -> Range<f64> {
-    let near = |value: f64| {
-        let decade = 10f64.powf(value.log10().floor());
-        [0.5, 1.0, 2.0, 5.0, 10.0, 20.0].map(|step| step * decade)
-    };
-    let low = near(range.start).into_iter().rev().find(|step| *step <= range.start * 0.95);
-    let high = near(range.end).into_iter().find(|step| *step >= range.end * 1.05);
-    low.unwrap_or(range.start)..high.unwrap_or(range.end)
-}
-
-/// Returns the grid values of a logarithmic axis, and whether each is a whole decade.
-fn ticks(range: &Range<f64>) -> Vec<(f64, bool)> {
-    let first = range.start.log10().floor() as i32;
-    let last = range.end.log10().ceil() as i32;
-    let all = (first..=last)
-        .flat_map(|decade| (1..10).map(move |step| (f64::from(step) * 10f64.powi(decade), step == 1)));
-    // Powers are not exact, so the bounds have a small tolerance.
-    all.filter(|(value, _)| *value >= range.start * 0.999 && *value <= range.end * 1.001).collect()
-}
-
-fn is_labelled(cost: f64) -> bool {
-    let step = cost / 10f64.powf((cost * 1.001).log10().floor());
-    (step - 2.0).abs() < 0.1 || (step - 5.0).abs() < 0.1
-}
-
-/// Formats a round number of a unit: `100 ns`, `10 us`, `2 ms`; `5 ×`.
-fn format_tick(unit: Unit, number: f64) -> String {
-    let (value, unit) = match (unit, number * 1.001) {
-        (Unit::Times, _) => (number, "×"),
-        (Unit::Nanoseconds, ..1e3) => (number, "ns"),
-        (Unit::Nanoseconds, ..1e6) => (number / 1e3, "us"),
-        (Unit::Nanoseconds, ..1e9) => (number / 1e6, "ms"),
-        (Unit::Nanoseconds, _) => (number / 1e9, "s"),
-    };
-    format!("{} {unit}", (value * 10.0).round() / 10.0)
 }
 
 /// Moves labels, which are in ascending order, so that none overlaps another. Each stays as close to
@@ -403,70 +301,19 @@ fn separate_labels(wanted: &[i32], area: Range<i32>) -> Vec<i32> {
     positions
 }
 
-fn font(size: i32) -> FontDesc<'static> {
-    FontDesc::new(FontFamily::SansSerif, f64::from(size), FontStyle::Normal)
-}
-
-fn line(area: &Area<'_>, positions: &[(i32, i32)], color: RGBColor) -> DrawResult {
-    area.draw(&PathElement::new(positions.to_vec(), color.stroke_width(1)))
-}
-
-/// Draws the line of a curve. After as many curves as there are colors, lines are dotted.
-fn curve_line(area: &Area<'_>, positions: &[(i32, i32)], style_index: usize) -> DrawResult {
-    let style = COLORS[style_index % COLORS.len()].stroke_width(2);
-    if style_index < COLORS.len() {
-        area.draw(&PathElement::new(positions.to_vec(), style))
-    } else {
-        area.draw(&DashedPathElement::new(positions.iter().copied(), 2, 4, style))
-    }
-}
-
-fn dashed(area: &Area<'_>, positions: &[(i32, i32)]) -> DrawResult {
-    area.draw(&DashedPathElement::new(positions.iter().copied(), 7, 5, GREY.stroke_width(2)))
-}
-
-/// Draws the mark of a point; each style has its own shape.
-fn mark(area: &Area<'_>, (x, y): (i32, i32), style_index: usize) -> DrawResult {
-    let color = COLORS[style_index % COLORS.len()];
-    let full = color.filled();
-    let hollow = WHITE.filled();
-    let edge = color.stroke_width(2);
-    let square = [(x - 4, y - 4), (x + 4, y + 4)];
-    let around = |points: [(i32, i32); 4]| points.map(|(right, down)| (x + right, y + down));
-    match style_index % COLORS.len() {
-        0 => area.draw(&Circle::new((x, y), 5, full)),
-        1 => area.draw(&Rectangle::new(square, full)),
-        2 => area.draw(&TriangleMarker::new((x, y), 6, full)),
-        3 => area.draw(&Polygon::new(around([(0, -6), (6, 0), (0, 6), (-6, 0)]), full)),
-        4 => area.draw(&Cross::new((x, y), 4, edge)),
-        5 => {
-            area.draw(&Circle::new((x, y), 4, hollow))?;
-            area.draw(&Circle::new((x, y), 4, edge))
-        }
-        6 => {
-            area.draw(&Rectangle::new(square, hollow))?;
-            area.draw(&Rectangle::new(square, edge))
-        }
-        _ => {
-            area.draw(&PathElement::new(vec![(x - 5, y), (x + 5, y)], edge))?;
-            area.draw(&PathElement::new(vec![(x, y - 5), (x, y + 5)], edge))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn curve(label: &str, points: &[(f64, f64)]) -> Curve {
-        Curve { label: label.to_owned(), points: points.to_vec(), published: false }
+        Curve::new(label, points.to_vec())
     }
 
     fn chart(curves: Vec<Curve>) -> Chart {
         Chart {
             title: "What one wait costs".to_owned(),
             subtitle: "minder on linux".to_owned(),
-            x_label: "objects & more".to_owned(),
+            x_axis: Axis { label: "objects & more".to_owned(), unit: Unit::Count },
             x_scale: Scale::Logarithmic,
             columns: 2,
             panels: vec![Panel { title: String::new(), axis: cpu_time(), curves }],
@@ -478,7 +325,7 @@ mod tests {
     }
 
     /// Fails unless every element is closed in order, and no text has an unescaped `<` or `&`.
-    fn assert_well_formed(svg: &str) {
+    pub(super) fn assert_well_formed(svg: &str) {
         let mut open = Vec::new();
         for piece in svg.split('<').skip(1) {
             let (tag, text) = piece.split_once('>').unwrap_or_else(|| panic!("no end of a tag: {piece}"));
@@ -508,7 +355,7 @@ mod tests {
         assert_well_formed(&svg);
         for word in names.into_iter().chain([
             "published: a pool",
-            "16384",
+            "16,384",
             "1 us",
             "1 ms",
             "What one wait costs",
@@ -555,19 +402,17 @@ mod tests {
     }
 
     #[test]
-    fn scales_begin_at_0_and_end_at_1() {
-        for scale in [Scale::Linear, Scale::Logarithmic] {
-            let range = 1.0..15.0;
-            assert_eq!([1.0, 15.0].map(|value| scale.fraction(&range, value)), [0.0, 1.0]);
-            let wide = scale.widen(&range);
-            assert!(wide.start < 1.0 && wide.end > 15.0, "{wide:?}");
-        }
-        assert_eq!(Scale::Linear.fraction(&(1.0..15.0), 8.0), 0.5);
+    fn extremes_are_in_the_range_of_the_axis() {
+        let extremes = vec![(2.0, 30.0, 7e4)];
+        let chart = chart(vec![Curve { extremes, ..curve("one", &[(2.0, 300.0), (64.0, 400.0)]) }]);
+        let svg = chart.svg().expect("draw chart");
+        assert_well_formed(&svg);
+        assert!(svg.lines().any(|line| line == "10 us"), "{svg}");
+        // A size below 1 is on a linear axis.
         let linear =
-            Chart { x_scale: Scale::Linear, ..chart(vec![curve("one", &[(0.25, 50.0), (2.0, 60.0)])]) };
+            Chart { x_scale: Scale::Linear, ..self::chart(vec![curve("one", &[(0.25, 50.0), (2.0, 60.0)])]) };
         let svg = linear.svg().expect("draw chart");
         assert_well_formed(&svg);
-        // A size below 1 is on the axis.
         assert!(svg.lines().any(|line| line == "0.3"), "{svg}");
     }
 
@@ -586,18 +431,5 @@ mod tests {
         assert_eq!(separate_labels(&[100, 105, 300], 0..400), [100, 119, 300]);
         assert_eq!(separate_labels(&[390, 395, 400], 0..400), [362, 381, 400]);
         assert_eq!(separate_labels(&[], 0..400), [0; 0]);
-    }
-
-    #[test]
-    fn axes_end_at_round_values() {
-        assert_eq!(round_outwards(&(310.0..7.2e6)), 200.0..1e7);
-        assert_eq!(round_outwards(&(1000.0..2000.0)), 500.0..5000.0);
-        assert_eq!(
-            [100.0, 1000.0, 20e3, 1e6, 1e9].map(|ns| format_tick(Unit::Nanoseconds, ns)),
-            ["100 ns", "1 us", "20 us", "1 ms", "1 s"]
-        );
-        let whole: Vec<f64> =
-            ticks(&(200.0..1e4)).into_iter().filter(|tick| tick.1).map(|tick| tick.0).collect();
-        assert_eq!(whole, [1e3, 1e4]);
     }
 }

@@ -11,13 +11,17 @@
 //!
 //! SQLite supports bytes, so only lists are converted there. Its tables have the same columns, with
 //! `bytes` instead of `base64`.
+//!
+//! [`CsvTable`] reads CSV again, and is the form of rows that are kept in a file.
 
 use std::io::{self, Write};
 
+use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use minder_record::event::OsBytes;
-use serde_json::json;
+use minder_runner::input::Columns;
+use serde_json::{Map, json};
 
 /// One value of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,11 +129,16 @@ impl Value {
             Self::Text(text) => text,
             other => return String::from_utf8_lossy(&other.display_bytes()).into_owned(),
         };
-        if text.is_empty() || text.contains([',', '"', '\r', '\n']) || text.trim() != text {
-            return format!("\"{}\"", text.replace('"', "\"\""));
-        }
-        text.clone()
+        if text.is_empty() { "\"\"".to_owned() } else { csv_field(text) }
     }
+}
+
+/// Returns a field of CSV, in quotes if it needs them.
+fn csv_field(text: &str) -> String {
+    if text.contains([',', '"', '\r', '\n']) || text.trim() != text {
+        return format!("\"{}\"", text.replace('"', "\"\""));
+    }
+    text.to_owned()
 }
 
 /// A format for programs.
@@ -222,9 +231,88 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// Rows of CSV as text, under the names of their columns. No field contains a line end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CsvTable {
+    /// The names of the columns.
+    pub columns: Vec<String>,
+    /// The rows, each with a field for each column. A field without a value is empty.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl CsvTable {
+    /// Returns a table with these columns and no rows.
+    pub fn new(columns: &[&str]) -> Self {
+        Self { columns: columns.iter().map(|name| (*name).to_owned()).collect(), rows: Vec::new() }
+    }
+
+    /// Reads CSV whose first line has the names of the columns. Lines may end with `\r\n` or with `\n`.
+    ///
+    /// # Errors
+    /// There is no first line, a row has too few or too many fields, or a field has a line end.
+    pub fn read(text: &str) -> Result<Self> {
+        let fields = |line: &str| -> Vec<String> {
+            let fields = Columns::Csv(b',').cut(line.into());
+            fields.into_iter().map(|field| field.to_string_lossy().into_owned()).collect()
+        };
+        let mut lines = text.lines();
+        let columns = fields(lines.next().context("there are no rows, not even the names of columns")?);
+        let row = |line: &str| {
+            let row = fields(line);
+            ensure!(row.len() == columns.len(), "the row `{line}` has not {} fields", columns.len());
+            Ok(row)
+        };
+        let rows = lines.map(row).collect::<Result<_>>()?;
+        Ok(Self { columns, rows })
+    }
+
+    /// Returns the table as CSV. Lines end with `\n`, as in other files of a repository.
+    pub fn text(&self) -> String {
+        let line = |fields: &Vec<String>| {
+            fields.iter().map(|field| csv_field(field)).collect::<Vec<_>>().join(",") + "\n"
+        };
+        std::iter::once(&self.columns).chain(&self.rows).map(line).collect()
+    }
+
+    /// Returns the place of a column.
+    pub fn index(&self, column: &str) -> Option<usize> {
+        self.columns.iter().position(|name| name == column)
+    }
+
+    /// Returns each row as the object that JSON has for it: numbers as numbers, and other fields as text.
+    pub fn objects(&self) -> impl Iterator<Item = Map<String, serde_json::Value>> {
+        let value = |field: &String| match field.as_str() {
+            "" => serde_json::Value::Null,
+            text => {
+                serde_json::from_str(text).ok().filter(serde_json::Value::is_number).unwrap_or(json!(text))
+            }
+        };
+        self.rows.iter().map(move |row| self.columns.iter().cloned().zip(row.iter().map(value)).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn csv_is_read_as_it_was_written() {
+        let mut out = Vec::new();
+        let mut rows =
+            Rows::new(&mut out, Format::Csv, vec!["name".into(), "n".into()]).expect("write columns");
+        rows.row(&[Value::Text("a, \"b\"".into()), Value::Real(1.5)]).expect("write row");
+        rows.row(&[Value::Text(" c".into()), Value::Null]).expect("write row");
+        let text = String::from_utf8(out).expect("decode rows");
+        let table = CsvTable::read(&text).expect("read rows");
+        assert_eq!(table.rows, [["a, \"b\"", "1.5"], [" c", ""]]);
+        assert_eq!(table.text(), text.replace('\r', ""));
+        assert_eq!(table.index("n"), Some(1));
+        let objects: Vec<_> = table.objects().collect();
+        assert_eq!(json!(objects), json!([{"name": "a, \"b\"", "n": 1.5}, {"name": " c", "n": null}]));
+        for wrong in ["", "a,b\n1\n", "a\n1,2\n"] {
+            assert!(CsvTable::read(wrong).is_err(), "{wrong:?}");
+        }
+    }
 
     #[test]
     fn numbers_out_of_range_are_null_or_clamped() {

@@ -89,21 +89,6 @@ impl Lateness {
         })
     }
 
-    /// Returns the lateness that one of `sleeps` sleeps exceeds or reaches: the median for 2, the
-    /// percentile 99 for 100; `None` for more sleeps than there are.
-    ///
-    /// ```
-    /// use minder_bench::Lateness;
-    ///
-    /// assert_eq!(Lateness::default().of_one_in(2), None);
-    /// ```
-    #[must_use]
-    pub fn of_one_in(&self, sleeps: usize) -> Option<Duration> {
-        let mut late = self.late.clone();
-        let rank = late.len() - late.len().checked_div(sleeps).filter(|rank| *rank > 0)?;
-        Some(*late.select_nth_unstable(rank).1)
-    }
-
     /// Returns the number of sleeps in each of 18 buckets: less than 1 us, four for each factor of ten
     /// from 1 us to 10 ms, and more.
     #[must_use]
@@ -148,14 +133,6 @@ mod tests {
         let stats = lateness([7]).stats().expect("there is a sample");
         assert_eq!([stats.min, stats.p50, stats.p999, stats.max].map(|time| time.as_nanos()), [7; 4]);
         assert_eq!(lateness([]).stats(), None);
-    }
-
-    #[test]
-    fn one_sleep_in_many_is_later() {
-        let lateness = lateness(1..=1000);
-        let nanos = |sleeps| lateness.of_one_in(sleeps).map(|time| time.as_nanos());
-        assert_eq!([1, 2, 10, 100, 1000].map(nanos), [Some(1), Some(501), Some(901), Some(991), Some(1000)]);
-        assert_eq!([0, 1001].map(nanos), [None; 2]);
     }
 
     #[test]

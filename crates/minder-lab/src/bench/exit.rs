@@ -13,20 +13,24 @@ use super::spec::{BenchSpec, note};
 use crate::flags::ExitFlags;
 use crate::measuring::Session;
 
-/// Measures what the flags ask for, and shows it.
-pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
-    let spec = BenchSpec {
+/// Returns the words for tables, rows and charts.
+pub(super) fn spec() -> BenchSpec {
+    BenchSpec {
         operation: "exit",
         size: "live",
         sizes: "live children",
-        kinds: true,
+        kinds: &[("one", "one child exits, the others live"), ("burst", "all exit at once: each of them")],
         is_tiny: false,
         whose: "all threads",
         title: "Hearing that a child has ended",
         axis: "children that live",
         published: Vec::new(),
         note: note(),
-    };
+    }
+}
+
+/// Measures what the flags ask for, and shows it.
+pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
     let mechanisms = select_mechanisms(&exits().collect::<Vec<_>>(), &flags.measure)?;
     let sizes = flags.live.as_ref().map_or(ExitBench::SIZES, |sizes| &sizes.0);
     let cases = ExitSuite::with_kinds(&Case::grid(sizes, &mechanisms));
@@ -37,7 +41,7 @@ pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
     };
     ExitBench::check(&child).map_err(to_anyhow)?;
     let mut suite = ExitSuite::new(child);
-    measure_and_report(&spec, &flags.measure, session, &cases, &mut suite)
+    measure_and_report(&spec(), &flags.measure, session, &cases, &mut suite)
 }
 
 /// Returns a command that does nothing until it is killed: one of the operating system, or this

@@ -20,7 +20,9 @@ mod wait;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use minder_ui::rows::CsvTable;
 
+use crate::chart::Chart;
 use crate::flags::{Bench, BenchFlags, ComputeFlags};
 use crate::measuring;
 
@@ -40,4 +42,14 @@ pub fn run(flags: &BenchFlags) -> Result<ExitCode> {
             std::thread::park();
         },
     })
+}
+
+/// Returns the chart of rows that a subcommand printed; `None` if no subcommand prints such columns.
+pub(crate) fn redraw(rows: &CsvTable, machine: &str) -> Option<Result<Chart>> {
+    if rows.index("model_turnaround").is_some() {
+        return Some(turnaround::redraw(rows, machine));
+    }
+    let all = [wait::spec(), exit::spec(), spawn::spec(), sweep::spec()];
+    let spec = all.into_iter().find(|spec| rows.index(&spec.operations()).is_some())?;
+    Some(results::redraw(&spec, rows, machine))
 }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use minder_bench::{Measurement, Results, Stopwatch};
+use anyhow::{Context, Result};
+use minder_bench::{Case, Measurement, Results, Stopwatch, median};
 
 use super::errors::describe;
 use super::spec::BenchSpec;
 use crate::chart::{Axis, Chart, Curve, Panel, Scale, Unit, machine};
 use minder_ui::format::nanos;
+use minder_ui::rows::CsvTable;
 use minder_ui::table::{Column, Table};
 
 /// Whether CPU time has a coarse resolution: few operations then seem to cost nothing.
@@ -64,7 +66,7 @@ fn write_table(
 ) -> io::Result<()> {
     let mechanisms = mechanisms(results);
     let mut columns = Vec::new();
-    if spec.kinds {
+    if !spec.kinds.is_empty() {
         columns.push(Column::left("kind"));
     }
     columns.push(Column::right(spec.size));
@@ -77,12 +79,12 @@ fn write_table(
     rows.dedup();
     for (kind, size) in rows {
         let mut cells = Vec::new();
-        if spec.kinds {
+        if !spec.kinds.is_empty() {
             cells.push(kind.unwrap_or_default().to_owned());
         }
         cells.push(size.to_string());
         for mechanism in &mechanisms {
-            let median = median(results, mechanism, kind, size, &value);
+            let median = case_median(results, mechanism, kind, size, &value);
             let format = if spec.is_tiny { tiny_nanos } else { nanos };
             cells.push(median.map_or("-".to_owned(), format));
         }
@@ -105,55 +107,95 @@ fn tiny_nanos(ns: f64) -> String {
     format!("{ns:.decimals$} ns")
 }
 
+/// The cost of one operation in nanoseconds: the median of a case, or that of a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cost<'a> {
+    pub(super) mechanism: &'a str,
+    pub(super) kind: Option<&'a str>,
+    pub(super) size: u64,
+    pub(super) ns: f64,
+}
+
 /// Returns a chart with a panel for each kind. It shows the medians of CPU time, or of wall time
 /// where CPU time has a coarse resolution.
 pub(super) fn chart(spec: &BenchSpec, results: &Results<'_>, rounds: u32) -> Chart {
+    let value = |it: &Measurement| if IS_CPU_COARSE { it.wall_ns } else { it.cpu_ns };
+    let cost = |(index, case): (usize, &Case)| {
+        let Case { mechanism, kind, size } = *case;
+        Some(Cost { mechanism, kind, size, ns: results.median(index, value)? })
+    };
+    let costs: Vec<Cost<'_>> = results.cases().iter().enumerate().filter_map(cost).collect();
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    chart_of(spec, &costs, machine(processors, spec.note) + &describe_rounds(rounds), IS_CPU_COARSE)
+}
+
+/// Returns the chart of rows that were printed before.
+///
+/// # Errors
+/// They do not have the columns of `spec`.
+pub(super) fn redraw(spec: &BenchSpec, rows: &CsvTable, machine: &str) -> Result<Chart> {
+    let place = |name: &str| rows.index(name).with_context(|| format!("the rows have no column `{name}`"));
+    // Windows has a coarse CPU time. Rows from there have a note, since they are from Wine.
+    let note = rows.index("note");
+    let mechanism = place("mechanism")?;
+    let size = place(spec.size)?;
+    let round = place("round")?;
+    let ns = place(if note.is_some() { "wall_ns" } else { "cpu_ns" })?;
+    let kind = if spec.kinds.is_empty() { None } else { Some(place("kind")?) };
+    let mut costs = Vec::new();
+    let mut rounds = 1;
+    for row in &rows.rows {
+        rounds = rounds.max(row[round].parse()?);
+        let kind = kind.map(|kind| row[kind].as_str());
+        costs.push(Cost { mechanism: &row[mechanism], kind, size: row[size].parse()?, ns: row[ns].parse()? });
+    }
+    let note = note.and_then(|note| Some(format!(" ({})", rows.rows.first()?[note])));
+    let subtitle = machine.to_owned() + &note.unwrap_or_default() + &describe_rounds(rounds);
+    Ok(chart_of(spec, &costs, subtitle, rows.index("note").is_some()))
+}
+
+fn chart_of(spec: &BenchSpec, costs: &[Cost<'_>], subtitle: String, is_wall: bool) -> Chart {
+    let operations = if spec.is_tiny { 1e6 } else { 1.0 };
     let what = if spec.is_tiny {
-        format!("a million {}s", spec.operation)
+        format!("a million {}", spec.operations())
     } else {
         format!("one {}", spec.operation)
     };
-    let label = if IS_CPU_COARSE {
-        format!("Wall time of {what}")
-    } else {
-        format!("CPU time of {what}, {}", spec.whose)
-    };
+    let label =
+        if is_wall { format!("Wall time of {what}") } else { format!("CPU time of {what}, {}", spec.whose) };
     let axis = Axis { label, unit: Unit::Nanoseconds };
     let mut panels = Vec::new();
-    for kind in kinds(results) {
-        let mut curves: Vec<Curve> =
-            mechanisms(results).into_iter().map(|mechanism| curve(spec, results, mechanism, kind)).collect();
+    for kind in unique(costs.iter().map(|cost| cost.kind)) {
+        let mut curves = Vec::new();
+        for mechanism in unique(costs.iter().map(|cost| cost.mechanism)) {
+            let mut values: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+            // A logarithmic axis has no 0.
+            let is_own = |cost: &&Cost<'_>| (cost.mechanism, cost.kind) == (mechanism, kind) && cost.size > 0;
+            for cost in costs.iter().filter(is_own) {
+                values.entry(cost.size).or_default().push(cost.ns * operations);
+            }
+            let points = values.into_iter().filter_map(|(size, ns)| Some((size as f64, median(ns)?)));
+            curves.push(Curve::new(mechanism, points.collect()));
+        }
         curves.extend(spec.published.iter().cloned());
-        panels.push(Panel { title: kind.unwrap_or_default().to_owned(), axis: axis.clone(), curves });
+        let title = spec.kinds.iter().find(|(name, _)| Some(*name) == kind).map(|(_, title)| *title);
+        panels.push(Panel {
+            title: title.or(kind).unwrap_or_default().to_owned(),
+            axis: axis.clone(),
+            curves,
+        });
     }
     Chart {
         title: spec.title.to_owned(),
-        subtitle: machine(processors, spec.note) + &describe_rounds(rounds),
-        x_label: spec.axis.to_owned(),
+        subtitle,
+        x_axis: Axis { label: spec.axis.to_owned(), unit: Unit::Count },
         x_scale: Scale::Logarithmic,
         columns: panels.len().min(PANELS_MAX),
         panels,
     }
 }
 
-fn curve(spec: &BenchSpec, results: &Results<'_>, mechanism: &str, kind: Option<&str>) -> Curve {
-    let operations = if spec.is_tiny { 1e6 } else { 1.0 };
-    let value = |measurement: &Measurement| {
-        operations * if IS_CPU_COARSE { measurement.wall_ns } else { measurement.cpu_ns }
-    };
-    let mut medians = BTreeMap::new();
-    for case in results.cases() {
-        // A logarithmic axis has no 0.
-        if case.mechanism == mechanism && case.kind == kind && case.size > 0 {
-            medians.extend(median(results, mechanism, kind, case.size, value).map(|it| (case.size, it)));
-        }
-    }
-    let points = medians.into_iter().map(|(size, cost)| (size as f64, cost)).collect();
-    Curve { label: mechanism.to_owned(), points, published: false }
-}
-
-fn median(
+fn case_median(
     results: &Results<'_>,
     mechanism: &str,
     kind: Option<&str>,
@@ -193,7 +235,7 @@ fn describe_rounds(rounds: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use minder_bench::{Case, WaitBench, WaitObjects};
+    use minder_bench::{WaitBench, WaitObjects};
 
     use super::*;
 
@@ -244,7 +286,8 @@ Not measured:
 
     #[test]
     fn kinds_have_a_column_and_a_panel() {
-        let spec = BenchSpec { kinds: true, ..BenchSpec::example() };
+        let kinds = &[("one", "one at a time"), ("burst", "all at once")];
+        let spec = BenchSpec { kinds, ..BenchSpec::example() };
         let case = |kind| Case { mechanism: "floor", kind: Some(kind), size: 2 };
         let cases = [case("one"), case("burst")];
         let mut results = Results::new(&cases);
@@ -255,7 +298,7 @@ Not measured:
         assert!(text.contains(wanted), "{text}");
         let chart = chart(&spec, &results, 5);
         let titles: Vec<&str> = chart.panels.iter().map(|panel| panel.title.as_str()).collect();
-        assert_eq!(titles, ["one", "burst"]);
+        assert_eq!(titles, ["one at a time", "all at once"]);
     }
 
     #[test]
@@ -281,6 +324,25 @@ Not measured:
         let million = if IS_CPU_COARSE { 1e6 } else { 5e5 };
         assert_eq!(chart.panels[0].curves[0].points, [(64.0, million)]);
         assert!(chart.panels[0].axis.label.contains("a million waits"));
+    }
+
+    #[test]
+    fn chart_of_rows_is_that_of_their_medians() {
+        let text = "mechanism,objects,round,waits,cpu_ns,wall_ns\npool,64,1,9,30,1\npool,2,1,9,20,1\n\
+                    libuv,2,1,9,5,1\npool,2,2,9,40,1\n";
+        let rows = CsvTable::read(text).expect("read rows");
+        let chart = redraw(&BenchSpec::example(), &rows, "a machine").expect("draw rows");
+        assert_eq!(chart.subtitle, "a machine, median of 2 rounds");
+        let curves: Vec<_> = chart.panels[0]
+            .curves
+            .iter()
+            .map(|curve| (curve.label.as_str(), curve.points.as_slice()))
+            .collect();
+        assert_eq!(curves, [("pool", &[(2.0, 30.0), (64.0, 30.0)][..]), ("libuv", &[(2.0, 5.0)])]);
+        let noted = CsvTable::read("mechanism,objects,round,cpu_ns,wall_ns,note\npool,2,1,0,7,under Wine\n");
+        let chart = redraw(&BenchSpec::example(), &noted.expect("read rows"), "it").expect("draw rows");
+        assert_eq!((&*chart.subtitle, chart.panels[0].curves[0].points[0].1), ("it (under Wine)", 7.0));
+        assert!(redraw(&BenchSpec::example(), &CsvTable::new(&["mechanism"]), "").is_err());
     }
 
     #[test]

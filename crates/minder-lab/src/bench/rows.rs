@@ -3,13 +3,13 @@
 use minder_bench::{Case, Measurement};
 
 use super::spec::BenchSpec;
-use minder_ui::rows::Value;
+use minder_ui::rows::{Value, integer, text};
 
 /// Returns the names of the columns.
 pub(super) fn columns(spec: &BenchSpec) -> Vec<String> {
-    let operations = format!("{}s", spec.operation);
+    let operations = spec.operations();
     let mut names = vec!["mechanism"];
-    if spec.kinds {
+    if !spec.kinds.is_empty() {
         names.push("kind");
     }
     names.extend([spec.size, "round", &operations, "cpu_ns", "wall_ns"]);
@@ -21,14 +21,12 @@ pub(super) fn columns(spec: &BenchSpec) -> Vec<String> {
 
 /// Returns the values of one measurement, in the order of the columns.
 pub(super) fn values(spec: &BenchSpec, case: &Case, round: u32, measurement: &Measurement) -> Vec<Value> {
-    let text = |text: &str| Value::Text(text.to_owned());
-    let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
     // A tenth of a nanosecond is finer than any clock, except as the mean of very many operations.
     let digits = if spec.is_tiny { 1e6 } else { 10.0 };
     let real = |number: f64| Value::Real((number * digits).round() / digits);
-    let mut values = vec![text(case.mechanism)];
-    if spec.kinds {
-        values.push(text(case.kind.unwrap_or_default()));
+    let mut values = vec![text(Some(case.mechanism))];
+    if !spec.kinds.is_empty() {
+        values.push(text(case.kind));
     }
     values.extend([
         integer(case.size),
@@ -37,7 +35,7 @@ pub(super) fn values(spec: &BenchSpec, case: &Case, round: u32, measurement: &Me
         real(measurement.cpu_ns),
         real(measurement.wall_ns),
     ]);
-    values.extend(spec.note.map(text));
+    values.extend(spec.note.map(|note| text(Some(note))));
     values
 }
 
@@ -46,9 +44,10 @@ mod tests {
     use super::*;
     use minder_ui::rows::{Format, Rows};
 
-    fn write_row(kinds: bool, format: Format) -> String {
+    fn write_row(kind: Option<&'static str>, format: Format) -> String {
+        let kinds: &[_] = if kind.is_some() { &[("one", "one at a time")] } else { &[] };
         let spec = BenchSpec { kinds, ..BenchSpec::example() };
-        let case = Case { mechanism: "epoll", kind: kinds.then_some("one"), size: 64 };
+        let case = Case { mechanism: "epoll", kind, size: 64 };
         let measurement = Measurement { operations: 50, cpu_ns: 123.456, wall_ns: 246.912 };
         let mut out = Vec::new();
         let mut rows = Rows::new(&mut out, format, columns(&spec)).expect("write columns");
@@ -60,11 +59,11 @@ mod tests {
     #[test]
     fn row_has_a_value_for_each_column() {
         assert_eq!(
-            write_row(false, Format::Csv),
+            write_row(None, Format::Csv),
             "mechanism,objects,round,waits,cpu_ns,wall_ns\r\nepoll,64,3,50,123.5,246.9\r\n"
         );
         assert_eq!(
-            write_row(true, Format::Json),
+            write_row(Some("one"), Format::Json),
             "{\"mechanism\":\"epoll\",\"kind\":\"one\",\"objects\":64,\"round\":3,\"waits\":50,\
              \"cpu_ns\":123.5,\"wall_ns\":246.9}\n"
         );

@@ -13,20 +13,24 @@ use crate::flags::SpawnFlags;
 use crate::measuring::Session;
 use minder_ui::message;
 
-/// Measures what the flags ask for, and shows it.
-pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
-    let spec = BenchSpec {
+/// Returns the words for tables, rows and charts.
+pub(super) fn spec() -> BenchSpec {
+    BenchSpec {
         operation: "spawn",
         size: "parent_mib",
         sizes: "MiB of the parent",
-        kinds: false,
+        kinds: &[],
         is_tiny: false,
         whose: "the parent's",
         title: "Starting a child",
         axis: "MiB of the parent",
         published: Vec::new(),
         note: note(),
-    };
+    }
+}
+
+/// Measures what the flags ask for, and shows it.
+pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
     let mechanisms = select_mechanisms(&spawns().collect::<Vec<_>>(), &flags.measure)?;
     let mut session = Session::start()?;
     let child = flags.child.as_ref().map_or_else(short_command, child_command);
@@ -41,7 +45,7 @@ pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
     }
     let cases = Case::grid(&fitting_sizes(flags)?, &mechanisms);
     let mut suite = SpawnSuite::new(child);
-    measure_and_report(&spec, &flags.measure, session, &cases, &mut suite)
+    measure_and_report(&spec(), &flags.measure, session, &cases, &mut suite)
 }
 
 /// Returns the sizes for which this machine has enough memory, and prints a message for each other

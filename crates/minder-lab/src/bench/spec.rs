@@ -13,8 +13,9 @@ pub(super) struct BenchSpec {
     pub(super) size: &'static str,
     /// What a size counts, for people: `objects`, `MiB of the parent`.
     pub(super) sizes: &'static str,
-    /// Whether cases have kinds, which then have a column.
-    pub(super) kinds: bool,
+    /// The kinds of cases, and the title of the panel of each; empty if there is only one. Kinds have a
+    /// column.
+    pub(super) kinds: &'static [(&'static str, &'static str)],
     /// Whether an operation may take less than a nanosecond. Rows and tables then have more digits, and the
     /// chart shows the time of a million operations.
     pub(super) is_tiny: bool,
@@ -38,7 +39,7 @@ impl BenchSpec {
             operation: "wait",
             size: "objects",
             sizes: "objects",
-            kinds: false,
+            kinds: &[],
             is_tiny: false,
             whose: "all threads",
             title: "wait",
@@ -46,6 +47,11 @@ impl BenchSpec {
             published: Vec::new(),
             note: None,
         }
+    }
+
+    /// Returns the name of the column with the number of operations.
+    pub(super) fn operations(&self) -> String {
+        format!("{}s", self.operation)
     }
 
     /// Describes a case for the progress line: `wait: epoll, 64 objects`.

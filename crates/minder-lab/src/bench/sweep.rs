@@ -12,20 +12,35 @@ use super::spec::{BenchSpec, note};
 use crate::flags::CellSweepFlags;
 use crate::measuring::Session;
 
-/// Measures what the flags ask for, and shows it.
-pub(super) fn run(flags: &CellSweepFlags) -> Result<ExitCode> {
-    let spec = BenchSpec {
+/// The phases, in the order of measuring.
+const KINDS: &[(&str, &str)] = &[
+    ("mark-live", "mark, all cells live"),
+    ("sweep-live", "sweep, all cells live"),
+    ("mark-half", "mark, half of the cells dead"),
+    ("sweep-half", "sweep, half of the cells dead"),
+    ("refill-half", "refill of random holes"),
+    ("sweep-dead", "sweep, all cells dead"),
+    ("refill-dead", "refill of an empty heap"),
+];
+
+/// Returns the words for tables, rows and charts.
+pub(super) fn spec() -> BenchSpec {
+    BenchSpec {
         operation: "cell",
         size: "block_kib",
         sizes: "KiB of a block",
-        kinds: true,
+        kinds: KINDS,
         is_tiny: true,
         whose: "all threads",
         title: "Marking, sweeping and allocating cells",
         axis: "KiB of a block",
         published: Vec::new(),
         note: note(),
-    };
+    }
+}
+
+/// Measures what the flags ask for, and shows it.
+pub(super) fn run(flags: &CellSweepFlags) -> Result<ExitCode> {
     let mechanisms = select_mechanisms(&cell_heaps().collect::<Vec<_>>(), &flags.measure)?;
     let sizes = flags.block.as_ref().map_or(CellSuite::SIZES, |sizes| &sizes.0);
     let cases = CellSuite::cases(sizes, &mechanisms);
@@ -33,5 +48,5 @@ pub(super) fn run(flags: &CellSweepFlags) -> Result<ExitCode> {
     CellBench::check(cells).map_err(to_anyhow)?;
     let session = Session::start()?;
     let mut suite = CellSuite::new(cells);
-    measure_and_report(&spec, &flags.measure, session, &cases, &mut suite)
+    measure_and_report(&spec(), &flags.measure, session, &cases, &mut suite)
 }

@@ -28,9 +28,10 @@ use self::results_file::ResultsFile;
 use self::rows::{Row, columns};
 use self::summary::Summary;
 use super::errors::to_anyhow;
+use crate::chart::{Chart, machine};
 use crate::flags::TurnaroundFlags;
 use crate::measuring::{self, BufferedStdout, OutputFile, Session};
-use minder_ui::rows::{Format, Rows};
+use minder_ui::rows::{CsvTable, Format, Rows};
 use minder_ui::{count, message, time};
 
 /// The most time that all runs may take in theory, unless the flags set another.
@@ -98,6 +99,15 @@ pub(super) fn run(flags: &TurnaroundFlags) -> Result<ExitCode> {
     let shown = show(flags, &summary, options.processors, files, &out, &mut session);
     measured.and(shown)?;
     Ok(session.exit_code())
+}
+
+/// Returns the chart of rows that were printed before.
+///
+/// # Errors
+/// A row is not one of this measurement.
+pub(super) fn redraw(rows: &CsvTable, machine: &str) -> Result<Chart> {
+    let rows = rows.objects().map(|row| Row::read(&row)).collect::<Result<_>>()?;
+    Ok(charts::chart(&Summary { rows }, machine))
 }
 
 /// Combines the flags with their defaults.
@@ -350,7 +360,7 @@ fn show(
     let shown = tables.and_then(|()| out.flush_to_stdout(session));
     let chart = match files.chart {
         Some(file) => {
-            let svg = charts::chart(summary, processors).svg();
+            let svg = charts::chart(summary, &machine(processors, None)).svg();
             svg.and_then(|svg| file.write(svg.as_bytes()))
         }
         None => Ok(()),

@@ -21,7 +21,9 @@ mod watch;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use minder_ui::rows::CsvTable;
 
+use crate::chart::Chart;
 use crate::flags::{Clock, ClockFlags};
 use crate::measuring;
 
@@ -34,4 +36,15 @@ pub fn run(flags: &ClockFlags) -> Result<ExitCode> {
         Some(Clock::Watch(flags)) => watch::run(flags),
         Some(Clock::Probe(flags)) => probe::run(&flags.args),
     })
+}
+
+/// Returns the chart of rows that a subcommand printed; `None` if no subcommand with a chart prints such
+/// columns.
+pub(crate) fn redraw(rows: &CsvTable, machine: &str) -> Option<Result<Chart>> {
+    let has = |column: &str| rows.index(column).is_some();
+    match (has("setting_ns"), has("asked_ns")) {
+        (true, _) => Some(sweep::redraw(rows, machine)),
+        (_, true) => Some(sleep_chart::redraw(rows, machine)),
+        _ => None,
+    }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use minder_bench::{PROBE_SLEEP, ProbeReport, SweepBench, SweepReport, TimerSetting};
 
 use super::output::{asked, columns, integer, nanoseconds, note, row, short, subtitle, svg};
@@ -13,7 +13,7 @@ use super::probe::probe_command;
 use crate::chart::{Axis, Chart, Curve, Panel, Scale, Unit};
 use crate::flags::SweepFlags;
 use crate::measuring::{self, BufferedStdout, Session};
-use minder_ui::rows::{Format, Rows, Value};
+use minder_ui::rows::{CsvTable, Format, Rows, Value};
 use minder_ui::table::{Column, Table};
 use minder_ui::{message, time};
 
@@ -104,7 +104,8 @@ fn setting_name() -> &'static str {
 }
 
 fn processes(report: &SweepReport) -> [(&'static str, ProbeReport); 3] {
-    [("setter", report.setter), ("other", report.other), ("child", report.child)]
+    let reports = [report.setter, report.other, report.child];
+    std::array::from_fn(|index| (PROCESSES[index].0, reports[index]))
 }
 
 fn values(setting: Option<Duration>, process: &str, report: &ProbeReport) -> Vec<Value> {
@@ -151,29 +152,69 @@ fn write_table(measured: &[Measured], out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
+/// The processes, with their names in rows and in charts.
+const PROCESSES: [(&str, &str); 3] =
+    [("setter", "the process with the setting"), ("other", "another process"), ("child", "its child")];
+
+/// What a process measured for a setting.
+struct Point {
+    setting: Duration,
+    process: String,
+    mean: Duration,
+    step: Option<Duration>,
+}
+
 fn draw(measured: &[Measured], hold: Duration) -> Chart {
-    let panel = |title: &str, label: &str, value: &dyn Fn(&ProbeReport) -> Option<Duration>| {
-        let curves = ["the process with the setting", "another process", "its child"];
-        let curves = curves.into_iter().enumerate().map(|(index, label)| {
-            let point = |(setting, report): &Measured| {
-                let value = value(&processes(report)[index].1)?;
-                Some(((*setting)?.as_secs_f64() * 1e3, value.as_nanos() as f64))
-            };
-            let points = measured.iter().filter_map(point).collect();
-            Curve { label: label.to_owned(), points, published: false }
+    let mut points = Vec::new();
+    for (setting, report) in measured {
+        let Some(setting) = *setting else { continue };
+        points.extend(processes(report).map(|(process, ProbeReport { mean, step, .. })| Point {
+            setting,
+            process: process.to_owned(),
+            mean,
+            step,
+        }));
+    }
+    chart_of(&points, subtitle(&format!("{} each", time(hold))))
+}
+
+/// Returns the chart of rows that were printed before.
+///
+/// # Errors
+/// They are not those of `minder clock sweep`.
+pub(super) fn redraw(rows: &CsvTable, machine: &str) -> Result<Chart> {
+    let mut points = Vec::new();
+    for row in rows.objects() {
+        let time = |name: &str| row.get(name).and_then(|value| value.as_u64()).map(Duration::from_nanos);
+        // The first rows are without a setting.
+        let Some(setting) = time("setting_ns") else { continue };
+        let process = row.get("process").and_then(|name| name.as_str()).context("a row has no process")?;
+        let mean = time("mean_ns").context("a row has no mean")?;
+        points.push(Point { setting, process: process.to_owned(), mean, step: time("step_ns") });
+    }
+    Ok(chart_of(&points, machine.to_owned()))
+}
+
+fn chart_of(points: &[Point], subtitle: String) -> Chart {
+    let panel = |title: &str, label: &str, value: &dyn Fn(&Point) -> Option<Duration>| {
+        let curves = PROCESSES.map(|(name, label)| {
+            let own = points.iter().filter(|point| point.process == name);
+            let point = |it: &Point| Some((it.setting.as_secs_f64() * 1e3, value(it)?.as_nanos() as f64));
+            Curve::new(label, own.filter_map(point).collect())
         });
         let axis = Axis { label: label.to_owned(), unit: Unit::Nanoseconds };
-        Panel { title: title.to_owned(), axis, curves: curves.collect() }
+        Panel { title: title.to_owned(), axis, curves: curves.into() }
     };
+    let label = format!("{} that the process has set, in milliseconds", setting_name());
     Chart {
         title: "What a timer setting of one process does for others".to_owned(),
-        subtitle: subtitle(&format!("{} each", time(hold))),
-        x_label: format!("{} that the process has set, in milliseconds", setting_name()),
+        subtitle,
+        x_axis: Axis { label, unit: Unit::Count },
         x_scale: Scale::Linear,
         columns: 2,
         panels: vec![
-            panel("a sleep of 1 ms", "mean time of a sleep of 1 ms", &|report| Some(report.mean)),
-            panel("the coarse clock", "step of the coarse clock", &|report| report.step),
+            panel("a sleep of 1 ms", "mean time of a sleep of 1 ms", &|point| Some(point.mean)),
+            panel("the coarse clock", "step of the coarse clock", &|point| point.step),
         ],
     }
 }

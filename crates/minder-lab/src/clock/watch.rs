@@ -161,10 +161,9 @@ fn values(line: &Line) -> Vec<Value> {
 }
 
 fn draw(flags: &WatchFlags, lines: &VecDeque<Line>) -> Chart {
-    let curve = |label: &str, value: &dyn Fn(&SleepStats) -> Duration| Curve {
-        label: label.to_owned(),
-        points: lines.iter().map(|it| (it.at.as_secs_f64(), value(&it.stats).as_nanos() as f64)).collect(),
-        published: false,
+    let curve = |label: &str, value: &dyn Fn(&SleepStats) -> Duration| {
+        let point = |it: &Line| (it.at.as_secs_f64(), value(&it.stats).as_nanos() as f64);
+        Curve::new(label, lines.iter().map(point).collect())
     };
     let axis = Axis { label: "later than asked for".to_owned(), unit: Unit::Nanoseconds };
     let curves = vec![
@@ -175,7 +174,7 @@ fn draw(flags: &WatchFlags, lines: &VecDeque<Line>) -> Chart {
     Chart {
         title: format!("How late sleeps of {} end", asked(flags.time)),
         subtitle: subtitle(&flags.way),
-        x_label: "seconds since the start".to_owned(),
+        x_axis: Axis { label: "seconds since the start".to_owned(), unit: Unit::Count },
         x_scale: Scale::Linear,
         columns: 1,
         panels: vec![Panel { title: String::new(), axis, curves }],

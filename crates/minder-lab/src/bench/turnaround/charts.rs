@@ -4,7 +4,7 @@
 use minder_bench::{Form, Order, Runner, TurnaroundMeasurement};
 
 use super::summary::{Group, Summary};
-use crate::chart::{Axis, Chart, Curve, Panel, Scale, Unit, machine};
+use crate::chart::{Axis, Chart, Curve, Panel, Scale, Unit};
 
 /// The most forms of a chart: it has as many colors and marks.
 const CURVES_MAX: usize = 8;
@@ -30,8 +30,8 @@ const QUANTITIES: [Quantity; 4] = [
     },
 ];
 
-/// Returns four panels for each group, in two rows.
-pub(super) fn chart(summary: &Summary, processors: usize) -> Chart {
+/// Returns four panels for each group, in two rows. The subtitle begins with the machine.
+pub(super) fn chart(summary: &Summary, machine: &str) -> Chart {
     let mut all: Vec<Form> = summary.groups().into_iter().flat_map(|group| summary.forms(group)).collect();
     all.sort_by_key(|form| (form.runner, form.order, form.degree));
     all.dedup();
@@ -45,7 +45,7 @@ pub(super) fn chart(summary: &Summary, processors: usize) -> Chart {
             curves: forms.iter().map(|form| curve(summary, group, *form, value)).collect(),
         }));
     }
-    let mut subtitle = machine(processors, None) + ", medians";
+    let mut subtitle = format!("{machine}, medians");
     all.retain(|form| !shown.contains(form));
     for line in note_lines(&all) {
         subtitle = subtitle + "\n" + &line;
@@ -53,7 +53,7 @@ pub(super) fn chart(summary: &Summary, processors: usize) -> Chart {
     Chart {
         title: "Serial or concurrent".to_owned(),
         subtitle,
-        x_label: "computations".to_owned(),
+        x_axis: Axis { label: "computations".to_owned(), unit: Unit::Count },
         x_scale: Scale::Logarithmic,
         columns: 2,
         panels,
@@ -99,7 +99,7 @@ fn shown_forms(forms: Vec<Form>) -> Vec<Form> {
 fn curve(summary: &Summary, group: Group, form: Form, value: fn(&TurnaroundMeasurement) -> f64) -> Curve {
     let point = |count: usize| Some((count as f64, summary.spread(&group.case(form, count), value)?.median));
     let points = summary.counts(group).into_iter().filter_map(point).collect();
-    Curve { label: form.to_string(), points, published: false }
+    Curve::new(form.to_string(), points)
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn each_group_has_a_panel_for_each_quantity() {
         let summary = summary(&[(Runner::Serial, 1, Order::Longest), (Runner::Threads, 2, Order::Longest)]);
-        let chart = chart(&summary, 2);
+        let chart = chart(&summary, "a machine");
         let labels: Vec<&str> = chart.panels.iter().map(|panel| panel.axis.label.as_str()).collect();
         let wanted =
             ["Elapsed time", "Mean relative turnaround", "p95 relative turnaround", "Unresponsive time"];
@@ -139,7 +139,7 @@ mod tests {
         forms.extend([2, 8, 25].map(|degree| (Runner::Threads, degree, Order::Longest)));
         forms.extend([2, 8].map(|degree| (Runner::Threads, degree, Order::Shortest)));
         forms.extend([2, 8, 25].map(|degree| (Runner::Children, degree, Order::Longest)));
-        let chart = chart(&summary(&forms), 2);
+        let chart = chart(&summary(&forms), "a machine");
         assert!(chart.panels.iter().all(|panel| panel.curves.len() == 8));
         let note = "\nnot shown here, but in the tables: 2 children; 8 children";
         assert!(chart.subtitle.ends_with(note), "{}", chart.subtitle);

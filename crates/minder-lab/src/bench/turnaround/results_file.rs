@@ -179,7 +179,7 @@ fn read_rows(reader: &mut impl BufRead) -> Result<(Vec<Row>, Corruption)> {
         if reader.read_until(b'\n', &mut line)? == 0 {
             break;
         }
-        match Row::read(&line) {
+        match serde_json::from_slice(&line).map_err(Into::into).and_then(|row| Row::read(&row)) {
             Ok(row) => rows.push(row),
             // A crash may have left the last line incomplete.
             Err(_) if !line.ends_with(b"\n") => damage.torn_tail = true,

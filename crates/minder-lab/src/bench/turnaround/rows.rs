@@ -9,7 +9,7 @@ use minder_bench::{
 use serde_json::{Map, Value as Json};
 
 use crate::bench::spec::note;
-use minder_ui::rows::Value;
+use minder_ui::rows::{Value, integer, text};
 
 /// The names of the columns.
 const COLUMNS: [&str; 17] = [
@@ -62,8 +62,7 @@ impl Row {
     pub(super) fn values(&self) -> Vec<Value> {
         let Self { case, measurement, .. } = self;
         let model = predict(case, self.processors);
-        let text = |text: &str| Value::Text(text.to_owned());
-        let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
+        let text = |name: &str| text(Some(name));
         let mut values = vec![
             text(case.workload.name()),
             text(case.form.runner.name()),
@@ -87,12 +86,11 @@ impl Row {
         values
     }
 
-    /// Reads a row of JSON.
+    /// Reads the object of a row.
     ///
     /// # Errors
     /// If a column is missing, has another type, or is a time beyond [`MILLIS_MAX`].
-    pub(super) fn read(line: &[u8]) -> Result<Self> {
-        let row: Map<String, Json> = serde_json::from_slice(line)?;
+    pub(super) fn read(row: &Map<String, Json>) -> Result<Self> {
         let number = |name: &str| {
             row.get(name).and_then(Json::as_u64).with_context(|| format!("`{name}` is not a number"))
         };
@@ -103,14 +101,14 @@ impl Row {
         };
         let time = |name: &str| -> Result<Duration> { Ok(Duration::try_from_secs_f64(real(name)? / 1e3)?) };
         let form = Form {
-            runner: name(&row, "runner", Runner::from_name)?,
+            runner: name(row, "runner", Runner::from_name)?,
             degree: usize::try_from(number("degree")?)?,
-            order: name(&row, "order", Order::from_name)?,
+            order: name(row, "order", Order::from_name)?,
         };
         let case = TurnaroundCase {
-            workload: name(&row, "workload", Workload::from_name)?,
+            workload: name(row, "workload", Workload::from_name)?,
             form,
-            lengths: name(&row, "lengths", Lengths::from_name)?,
+            lengths: name(row, "lengths", Lengths::from_name)?,
             bias_ms: number("bias_ms")?,
             count: usize::try_from(number("computations")?)?,
         };
@@ -161,7 +159,7 @@ fn rounded(number: f64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use minder_ui::rows::{Format, Rows};
+    use minder_ui::rows::{CsvTable, Format, Rows};
 
     #[test]
     fn row_is_read_as_it_was_written() {
@@ -179,12 +177,20 @@ mod tests {
             ),
             "{line}"
         );
-        assert_eq!(Row::read(line.as_bytes()).expect("read row"), row);
+        let read = |line: &str| Row::read(&serde_json::from_str(line)?);
+        assert_eq!(read(&line).expect("read row"), row);
+        // CSV has the same values.
+        let mut out = Vec::new();
+        let mut rows = Rows::new(&mut out, Format::Csv, columns()).expect("write columns");
+        rows.row(&row.values()).expect("write row");
+        let table = CsvTable::read(&String::from_utf8(out).expect("decode rows")).expect("read rows");
+        let object = table.objects().next().expect("find the row");
+        assert_eq!(Row::read(&object).expect("read row"), row);
         let with = |text: &str| line.replace("31.0", text);
         for damaged in
             ["", "{}", "[1]", &line.replace("serial", "magic"), &with("-1.0"), &with("1e300"), &with("1e13")]
         {
-            Row::read(damaged.as_bytes()).expect_err("read a damaged row");
+            read(damaged).expect_err("read a damaged row");
         }
     }
 }
