@@ -1,6 +1,7 @@
 //! The flags of both commands. A flag is a field, and its doc comment is its help text.
 
 mod file_name;
+mod output;
 mod sizes;
 mod turnaround;
 mod bench;
@@ -9,7 +10,8 @@ mod clock;
 pub use self::{bench::BenchFlags, clock::ClockFlags};
 pub(crate) use self::{
     bench::{Bench, CellSweepFlags, ChildLine, ComputeFlags, ExitFlags, MeasureFlags, SpawnFlags, WaitFlags},
-    clock::{Clock, ClockOutput, SleepFlags, SweepFlags, WatchFlags},
+    clock::{Clock, SleepFlags, SweepFlags, WatchFlags},
+    output::OutputFlags,
     sizes::Sizes,
     turnaround::TurnaroundFlags,
 };

@@ -10,7 +10,7 @@ use super::{results, rows};
 use crate::flags::MeasureFlags;
 use crate::measuring::{self, BufferedStdout, OutputFile, Session};
 use minder_ui::message;
-use minder_ui::rows::{Format, Rows};
+use minder_ui::rows::Rows;
 
 /// Measures `cases` in as many rounds as the flags ask for, and shows the results.
 pub(super) fn measure_and_report(
@@ -20,11 +20,11 @@ pub(super) fn measure_and_report(
     cases: &[Case],
     suite: &mut dyn Suite,
 ) -> Result<ExitCode> {
-    let chart = measuring::open_file(&mut session, "chart", flags.svg.as_deref())?;
+    let chart = measuring::open_file(&mut session, "chart", flags.output.svg.as_deref())?;
     session.set_work(cases.len(), flags.rounds);
     let out = BufferedStdout::default();
     let mut rows_out = out.clone();
-    let rows = match Format::of_flags(flags.csv, flags.json) {
+    let rows = match flags.output.format() {
         Some(format) => Some(Rows::new(&mut rows_out, format, rows::columns(spec))?),
         None => None,
     };
@@ -46,13 +46,11 @@ fn show(
     out: &BufferedStdout,
     session: &mut Session,
 ) -> Result<()> {
-    if session.is_cancelled() {
-        message("interrupted; showing what was measured");
-    }
+    session.announce_end(true);
     if let Some(file) = chart
         && !results.is_empty()
     {
-        file.write(results::chart(spec, results, flags.rounds).svg()?.as_bytes())?;
+        file.write_chart(&results::chart(spec, results, flags.rounds))?;
     }
     let unmeasured = results::describe_unmeasured(spec, results);
     if let Some(first) = unmeasured.first()
@@ -61,7 +59,7 @@ fn show(
     {
         bail!("nothing was measured: {first}");
     }
-    if Format::of_flags(flags.csv, flags.json).is_some() {
+    if flags.output.format().is_some() {
         for line in &unmeasured {
             message(line);
         }

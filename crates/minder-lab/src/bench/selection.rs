@@ -32,10 +32,11 @@ pub(super) fn child_command(line: &ChildLine) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flags::OutputFlags;
 
     fn flags(names: &[&str]) -> MeasureFlags {
         let mechanism = names.iter().map(|name| (*name).to_owned()).collect();
-        MeasureFlags { mechanism, rounds: 1, csv: false, json: false, svg: None }
+        MeasureFlags { mechanism, rounds: 1, output: OutputFlags { csv: false, json: false, svg: None } }
     }
 
     #[test]

@@ -31,7 +31,7 @@ use super::errors::to_anyhow;
 use crate::chart::{Chart, machine};
 use crate::flags::TurnaroundFlags;
 use crate::measuring::{self, BufferedStdout, OutputFile, Session};
-use minder_ui::rows::{CsvTable, Format, Rows};
+use minder_ui::rows::{CsvTable, Rows};
 use minder_ui::{count, message, time};
 
 /// The most time that all runs may take in theory, unless the flags set another.
@@ -60,7 +60,7 @@ pub(super) fn run(flags: &TurnaroundFlags) -> Result<ExitCode> {
     let results_path = results_path(flags)?;
     check_files(&[
         ("--results", results_path.as_deref()),
-        ("--svg", flags.svg.as_deref()),
+        ("--svg", flags.output.svg.as_deref()),
         ("--xlsx", flags.xlsx.as_deref()),
     ])?;
     let files = open_files(flags, &mut session)?;
@@ -79,7 +79,7 @@ pub(super) fn run(flags: &TurnaroundFlags) -> Result<ExitCode> {
 
     let out = BufferedStdout::default();
     let mut rows_out = out.clone();
-    let rows_writer = match Format::of_flags(flags.csv, flags.json) {
+    let rows_writer = match flags.output.format() {
         Some(format) => Some(Rows::new(&mut rows_out, format, columns())?),
         None => None,
     };
@@ -196,7 +196,7 @@ fn real_path(path: &Path) -> PathBuf {
 
 /// Opens the files of a chart and a workbook.
 fn open_files(flags: &TurnaroundFlags, session: &mut Session) -> Result<OutputFiles> {
-    let chart = measuring::open_file(session, "chart", flags.svg.as_deref())?;
+    let chart = measuring::open_file(session, "chart", flags.output.svg.as_deref())?;
     let workbook = measuring::open_file(session, "workbook", flags.xlsx.as_deref())?;
     Ok(OutputFiles { chart, workbook })
 }
@@ -343,26 +343,17 @@ fn show(
     out: &BufferedStdout,
     session: &mut Session,
 ) -> Result<()> {
-    if session.is_cancelled() {
-        message(if summary.rows.is_empty() {
-            "interrupted before the first measurement"
-        } else {
-            "interrupted; showing what was measured"
-        });
-    }
+    session.announce_end(!summary.rows.is_empty());
     if summary.rows.is_empty() {
         return Ok(());
     }
-    let tables = match Format::of_flags(flags.csv, flags.json) {
+    let tables = match flags.output.format() {
         None => tables::write(summary, processors, &mut out.clone()).map_err(Into::into),
         Some(_) => Ok(()),
     };
     let shown = tables.and_then(|()| out.flush_to_stdout(session));
     let chart = match files.chart {
-        Some(file) => {
-            let svg = charts::chart(summary, &machine(processors, None)).svg();
-            svg.and_then(|svg| file.write(svg.as_bytes()))
-        }
+        Some(file) => file.write_chart(&charts::chart(summary, &machine(processors, None))),
         None => Ok(()),
     };
     let workbook = match files.workbook {

@@ -8,12 +8,12 @@ use anyhow::Result;
 use minder::clock::SleepSample;
 
 use super::histogram::{Bars, HEADING};
-use super::output::{asked, columns, integer, nanoseconds, note, row, short, svg};
+use super::output::{asked, columns, integer, nanoseconds, note, row, short};
 use super::sleep_chart;
 use super::sleeps::{Case, MeasuredCase, Sleeps, load_text, select_ways};
 use crate::flags::SleepFlags;
 use crate::measuring::{self, BufferedStdout, QuietEnd, Session};
-use minder_ui::rows::{Format, Rows, Value};
+use minder_ui::rows::{Rows, Value};
 use minder_ui::table::{Column, Table};
 use minder_ui::{count, message};
 
@@ -33,7 +33,7 @@ pub(super) fn run(flags: &SleepFlags) -> Result<ExitCode> {
         }
     }
     let loads: Vec<u16> = std::iter::once(0).chain(flags.load).collect();
-    let format = Format::of_flags(flags.output.csv, flags.output.json);
+    let format = flags.output.format();
     if flags.each && format.is_none() {
         anyhow::bail!("--each: every sleep is printed as --csv or --json");
     }
@@ -63,17 +63,11 @@ pub(super) fn run(flags: &SleepFlags) -> Result<ExitCode> {
         if let Some(file) = chart
             && error.is::<QuietEnd>()
         {
-            file.write(&svg(&sleep_chart::chart(&sleeps))?)?;
+            file.write_chart(&sleep_chart::chart(&sleeps))?;
         }
         return Err(error);
     }
-    if session.is_cancelled() {
-        message(if has_some {
-            "interrupted; showing what was measured"
-        } else {
-            "interrupted before the first measurement"
-        });
-    }
+    session.announce_end(has_some);
     let failures = sleeps.failures()?;
     match &mut rows {
         Some(rows) => {
@@ -88,7 +82,7 @@ pub(super) fn run(flags: &SleepFlags) -> Result<ExitCode> {
     }
     let shown = out.flush_to_stdout(&mut session);
     if let Some(file) = chart {
-        file.write(&svg(&sleep_chart::chart(&sleeps))?)?;
+        file.write_chart(&sleep_chart::chart(&sleeps))?;
     }
     shown?;
     Ok(session.exit_code())

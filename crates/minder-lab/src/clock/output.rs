@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::chart::{Chart, machine};
+use crate::chart::machine;
 use minder_ui::format::nanos;
 use minder_ui::rows::Value;
 
@@ -54,11 +54,6 @@ pub(super) fn asked(time: Duration) -> String {
 pub(super) fn subtitle(details: &str) -> String {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     format!("{}, {details}", machine(processors, note()))
-}
-
-/// Returns a chart as text.
-pub(super) fn svg(chart: &Chart) -> anyhow::Result<Vec<u8>> {
-    chart.svg().map(String::into_bytes)
 }
 
 #[cfg(test)]

@@ -10,16 +10,16 @@ use minder::clock::{Precision, SleepMethod};
 use minder_bench::{SleepStats, SleepWay};
 
 use super::clock_facts::ClockFacts;
-use super::output::{asked, columns, integer, nanoseconds, note, row, short, svg};
+use super::output::{asked, columns, integer, nanoseconds, note, row, short};
 use super::sleep_chart;
 use super::sleeps::{Case, Sleeps};
 use super::unusual;
-use crate::flags::ClockOutput;
+use crate::flags::OutputFlags;
 use crate::measuring::{self, BufferedStdout, Session};
+use minder_ui::count;
 use minder_ui::format::{fill_lines, nanos};
-use minder_ui::rows::{Format, Rows, Value};
+use minder_ui::rows::{Rows, Value};
 use minder_ui::table::{Column, Table};
-use minder_ui::{count, message};
 
 /// The sleeps by each way.
 const COUNT: usize = 200;
@@ -33,7 +33,7 @@ const REMARK_WIDTH: usize = 76;
 const NAME_WIDTH: usize = 8;
 
 /// Measures a little, and shows it.
-pub(super) fn run(output: &ClockOutput) -> Result<ExitCode> {
+pub(super) fn run(output: &OutputFlags) -> Result<ExitCode> {
     let mut session = Session::start()?;
     let chart = measuring::open_file(&mut session, "chart", output.svg.as_deref())?;
     let facts = session.run_cancellably(&AtomicBool::new(false), ClockFacts::collect)?;
@@ -41,12 +41,10 @@ pub(super) fn run(output: &ClockOutput) -> Result<ExitCode> {
     let measured = sleeps.measure(&mut session, COUNT, |_, _, _| Ok(()));
     session.clear_progress();
     measured?;
-    if session.is_cancelled() {
-        message("interrupted; showing what was measured");
-    }
+    session.announce_end(true);
     let remarks = unusual::remarks(&facts, sleeps.stats(case(COMMON, TIMES[0])));
     let out = BufferedStdout::default();
-    match Format::of_flags(output.csv, output.json) {
+    match output.format() {
         Some(format) => {
             let mut rows_out = out.clone();
             let mut rows = Rows::new(&mut rows_out, format, columns(&["item", "property", "value"]))?;
@@ -58,7 +56,7 @@ pub(super) fn run(output: &ClockOutput) -> Result<ExitCode> {
     }
     let shown = out.flush_to_stdout(&mut session);
     if let Some(file) = chart {
-        file.write(&svg(&sleep_chart::chart(&sleeps))?)?;
+        file.write_chart(&sleep_chart::chart(&sleeps))?;
     }
     shown?;
     Ok(session.exit_code())

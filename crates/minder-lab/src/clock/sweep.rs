@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use minder_bench::{PROBE_SLEEP, ProbeReport, SweepBench, SweepReport, TimerSetting};
 
-use super::output::{asked, columns, integer, nanoseconds, note, row, short, subtitle, svg};
+use super::output::{asked, columns, integer, nanoseconds, note, row, short, subtitle};
 use super::probe::probe_command;
 use crate::chart::{Axis, Chart, Curve, Panel, Scale, Unit};
 use crate::flags::SweepFlags;
 use crate::measuring::{self, BufferedStdout, Session};
-use minder_ui::rows::{CsvTable, Format, Rows, Value};
+use minder_ui::rows::{CsvTable, Rows, Value};
 use minder_ui::table::{Column, Table};
-use minder_ui::{message, time};
+use minder_ui::time;
 
 const COLUMNS: [&str; 8] =
     ["setting_ns", "process", "states_ns", "step_ns", "sleeps", "mean_coarse_ns", "mean_ns", "p50_ns"];
@@ -38,7 +38,7 @@ pub(super) fn run(flags: &SweepFlags) -> Result<ExitCode> {
     let chart = measuring::open_file(&mut session, "chart", flags.output.svg.as_deref())?;
     let out = BufferedStdout::default();
     let mut rows_out = out.clone();
-    let format = Format::of_flags(flags.output.csv, flags.output.json);
+    let format = flags.output.format();
     let mut rows = format.map(|format| Rows::new(&mut rows_out, format, columns(&COLUMNS))).transpose()?;
 
     let mut measured: Vec<Measured> = Vec::new();
@@ -59,13 +59,7 @@ pub(super) fn run(flags: &SweepFlags) -> Result<ExitCode> {
         out.flush_to_stdout(&mut session)
     });
     session.clear_progress();
-    if session.is_cancelled() {
-        message(if measured.is_empty() {
-            "interrupted before the first measurement"
-        } else {
-            "interrupted; showing what was measured"
-        });
-    }
+    session.announce_end(!measured.is_empty());
     let shown = match rows {
         None if !measured.is_empty() => {
             write_table(&measured, &mut out.clone())?;
@@ -77,7 +71,7 @@ pub(super) fn run(flags: &SweepFlags) -> Result<ExitCode> {
     if let Some(file) = chart
         && measured.iter().any(|(setting, _)| setting.is_some())
     {
-        file.write(&svg(&draw(&measured, flags.hold))?)?;
+        file.write_chart(&draw(&measured, flags.hold))?;
     }
     result.and(shown)?;
     Ok(session.exit_code())

@@ -13,13 +13,13 @@ use minder_bench::{Lateness, SleepStats, SleepWay};
 use minder_os::host_stats;
 
 use super::histogram::{Bars, HEADING};
-use super::output::{asked, columns, integer, nanoseconds, note, row, short, subtitle, svg};
+use super::output::{asked, columns, integer, nanoseconds, note, row, short, subtitle};
 use super::sleeps::select_ways;
 use crate::chart::{Axis, Chart, Curve, Panel, Scale, Unit};
 use crate::flags::WatchFlags;
 use crate::measuring::{self, BufferedStdout, Session};
 use minder_ui::message;
-use minder_ui::rows::{Format, Rows, Value};
+use minder_ui::rows::{Rows, Value};
 
 const COLUMNS: [&str; 10] =
     ["seconds", "sleeps", "early", "p50_ns", "p99_ns", "max_ns", "mean_ns", "cpu_ns", "load", "states_ns"];
@@ -45,7 +45,7 @@ struct Line {
 /// Measures until a signal ends it, or there are as many lines as asked for.
 pub(super) fn run(flags: &WatchFlags) -> Result<ExitCode> {
     let way = select_ways(std::slice::from_ref(&flags.way))?[0];
-    let format = Format::of_flags(flags.output.csv, flags.output.json);
+    let format = flags.output.format();
     let mut session = Session::start()?;
     let chart = measuring::open_file(&mut session, "chart", flags.output.svg.as_deref())?;
     let out = BufferedStdout::default();
@@ -105,7 +105,7 @@ fn write_chart(
     lines: &VecDeque<Line>,
 ) -> Result<()> {
     match chart {
-        Some(file) if !lines.is_empty() => file.write(&svg(&draw(flags, lines))?),
+        Some(file) if !lines.is_empty() => file.write_chart(&draw(flags, lines)),
         Some(_) => {
             message("interrupted before the first line: there is no chart");
             Ok(())

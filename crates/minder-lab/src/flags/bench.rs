@@ -1,11 +1,9 @@
 //! Flags of `minder bench`.
 
-use std::path::PathBuf;
-
-use clap::builder::{OsStringValueParser, RangedU64ValueParser, TypedValueParser as _};
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand, value_parser};
 
-use super::file_name::file_name;
+use super::output::{EACH_CSV, EACH_JSON, OutputFlags};
 use super::sizes::{Sizes, sizes, sizes_up_to};
 use super::turnaround::{self, TurnaroundFlags};
 
@@ -140,6 +138,10 @@ const BLOCK_MAX: u64 = 1 << 10;
 
 /// Flags of all measurements.
 #[derive(Debug, Args)]
+#[command(mut_arg("csv", |csv| csv.help(EACH_CSV)), mut_arg("json", |json| json.help(EACH_JSON)))]
+#[command(mut_arg("svg", |svg| svg.help(
+    "Also write a chart of the medians over sizes, as SVG: CPU time; wall time on Windows"
+)))]
 pub(crate) struct MeasureFlags {
     /// Measure only this mechanism; may be given several times.
     #[arg(long, value_name = "NAME")]
@@ -152,17 +154,8 @@ pub(crate) struct MeasureFlags {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: u32,
 
-    /// Print each measurement as CSV, the names of the columns first (RFC 4180).
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) csv: bool,
-
-    /// Print each measurement as JSON, one object per line.
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// Also write a chart of the medians over sizes, as SVG: CPU time; wall time on Windows.
-    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(file_name))]
-    pub(crate) svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
 }
 
 /// Parses [`sizes`] that may also contain 0.

@@ -1,13 +1,11 @@
 //! Flags of `minder clock`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, Subcommand, value_parser};
 use minder::clock::SLEEP_MAX;
 
-use super::file_name::file_name;
+use super::output::OutputFlags;
 use minder_ui::units::{fine_time, time};
 
 // See `crate::clock`.
@@ -24,7 +22,7 @@ pub struct ClockFlags {
     pub(crate) what: Option<Clock>,
 
     #[command(flatten)]
-    pub(crate) output: ClockOutput,
+    pub(crate) output: OutputFlags,
 }
 
 // What is measured, if it is not the state.
@@ -50,22 +48,6 @@ pub(crate) struct ProbeFlags {
     /// What it does: see [`minder_bench::ProbeOptions`].
     #[arg(required = true, allow_hyphen_values = true)]
     pub(crate) args: Vec<String>,
-}
-
-// The form of what is shown.
-#[derive(Debug, Args)]
-pub(crate) struct ClockOutput {
-    /// Print CSV, the names of the columns first (RFC 4180).
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) csv: bool,
-
-    /// Print JSON, one object per line.
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// Also write a chart, as SVG.
-    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(file_name))]
-    pub(crate) svg: Option<PathBuf>,
 }
 
 /// Flags of `minder clock measure`.
@@ -96,7 +78,7 @@ pub(crate) struct SleepFlags {
     pub(crate) each: bool,
 
     #[command(flatten)]
-    pub(crate) output: ClockOutput,
+    pub(crate) output: OutputFlags,
 }
 
 /// Flags of `minder clock sweep`.
@@ -113,7 +95,7 @@ pub(crate) struct SweepFlags {
     pub(crate) setting: Vec<u16>,
 
     #[command(flatten)]
-    pub(crate) output: ClockOutput,
+    pub(crate) output: OutputFlags,
 }
 
 /// Flags of `minder clock watch`.
@@ -136,7 +118,7 @@ pub(crate) struct WatchFlags {
     pub(crate) lines: Option<u64>,
 
     #[command(flatten)]
-    pub(crate) output: ClockOutput,
+    pub(crate) output: OutputFlags,
 }
 
 /// Parses the time of a sleep.

@@ -6,10 +6,15 @@ use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, value_parser};
 
 use super::file_name::file_name;
+use super::output::{EACH_CSV, EACH_JSON, OutputFlags};
 use super::sizes::{Sizes, sizes_up_to};
 
 /// Flags of `minder bench turnaround`.
 #[derive(Debug, Args)]
+#[command(mut_arg("csv", |csv| csv.help(EACH_CSV)), mut_arg("json", |json| json.help(EACH_JSON)))]
+#[command(mut_arg("svg", |svg| svg.help(
+    "Also write charts of the medians over the number of computations, as SVG"
+)))]
 pub(crate) struct TurnaroundFlags {
     /// Take at most about a minute: 10 ms, 2, 8 and 17 computations, once.
     #[arg(long, conflicts_with_all = ["full", "minutes"])]
@@ -73,17 +78,8 @@ pub(crate) struct TurnaroundFlags {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     pub(crate) repetitions: Option<u32>,
 
-    /// Print each measurement as CSV, the names of the columns first (RFC 4180).
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) csv: bool,
-
-    /// Print each measurement as JSON, one object per line.
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// Also write charts of the medians over the number of computations, as SVG.
-    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(file_name))]
-    pub(crate) svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
 
     /// Also write a workbook for a spreadsheet program: measurements, medians and charts.
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(file_name))]

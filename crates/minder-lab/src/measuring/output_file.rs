@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::chart::Chart;
+
 /// A file that is opened before anything is measured, so that an error comes at once. It keeps its
 /// contents until the new ones are written. If it did not exist before, and nothing complete is written, it
 /// is removed.
@@ -29,6 +31,11 @@ impl OutputFile {
         };
         let file = file.with_context(|| describe(what, path))?;
         Ok(Self { what, path: path.to_owned(), file, is_incomplete })
+    }
+
+    /// Replaces the contents of the file by a chart.
+    pub(crate) fn write_chart(self, chart: &Chart) -> Result<()> {
+        self.write(chart.svg()?.as_bytes())
     }
 
     /// Replaces the contents of the file.

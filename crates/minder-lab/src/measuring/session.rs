@@ -15,6 +15,7 @@ use minder_os::terminal::{is_in_foreground, terminal_size};
 
 use minder_ui::color::can_draw;
 use minder_ui::exit;
+use minder_ui::message;
 use minder_ui::os_error_text;
 use minder_ui::symbols::Symbols;
 use minder_ui::write_stderr;
@@ -82,6 +83,15 @@ impl Session {
             }
         }
         self.cancelled_by.is_some()
+    }
+
+    /// Prints a message if a signal has cancelled the measurement.
+    pub(crate) fn announce_end(&mut self, has_measured: bool) {
+        match (self.is_cancelled(), has_measured) {
+            (true, true) => message("interrupted; showing what was measured"),
+            (true, false) => message("interrupted before the first measurement"),
+            _ => (),
+        }
     }
 
     /// Runs an operation that may block for long on another thread, and handles signals meanwhile.
