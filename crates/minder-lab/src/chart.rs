@@ -24,7 +24,8 @@ mod bars;
 use std::ops::Range;
 
 use anyhow::Result;
-use minder_runner::text::count;
+use minder_ui::count;
+use minder_ui::rows::CsvTable;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -36,8 +37,8 @@ use self::style::{
     text, to_i32,
 };
 
-/// A chart of costs over sizes: one or more panels in rows. Curves differ in color and in the shape of
-/// their marks.
+/// A chart of costs over sizes: one or more panels in rows. Curves differ in color and in the shape
+/// of their marks.
 #[derive(Clone, Debug)]
 pub struct Chart {
     /// The text above everything else.
@@ -50,8 +51,8 @@ pub struct Chart {
     pub x_scale: Scale,
     /// The number of panels in a row.
     pub columns: usize,
-    /// Panels, from left to right and from top to bottom. Those with the same vertical axis have the same
-    /// range.
+    /// Panels, from left to right and from top to bottom. Those with the same vertical axis have
+    /// the same range.
     pub panels: Vec<Panel>,
 }
 
@@ -88,12 +89,18 @@ pub struct Curve {
     pub published: bool,
 }
 
-/// Describes the version and the machine, for a subtitle: `minder 0.1.0, linux x86_64, 2 processors`. A note
-/// about all measurements stands in parentheses.
-pub(crate) fn machine(processors: usize, note: Option<&str>) -> String {
-    let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
-    let system = format!("{} {}{note}", std::env::consts::OS, std::env::consts::ARCH);
+/// Describes the version and this machine, for a subtitle: `minder 0.1.0, linux x86_64, 2
+/// processors`.
+pub(crate) fn machine() -> String {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let system = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
     format!("minder {}, {system}, {}", env!("CARGO_PKG_VERSION"), count(processors as u64, "processor"))
+}
+
+/// Adds the note of rows, if they have one, to the description of the machine.
+pub(crate) fn noted(machine: &str, rows: &CsvTable) -> String {
+    let note = rows.index("note").zip(rows.rows.first());
+    note.map_or_else(|| machine.to_owned(), |(place, row)| format!("{machine} ({})", row[place]))
 }
 
 // The layout of the page, in pixels.
@@ -158,8 +165,8 @@ impl Chart {
         self.panels.iter().flat_map(|panel| &panel.curves)
     }
 
-    /// Returns the labels of published or of measured curves; the order of the latter gives each its color in
-    /// every panel.
+    /// Returns the labels of published or of measured curves; the order of the latter gives each
+    /// its color in every panel.
     fn labels(&self, published: bool) -> Vec<&str> {
         let mut labels: Vec<&str> = Vec::new();
         for curve in self.all_curves().filter(|curve| curve.published == published) {

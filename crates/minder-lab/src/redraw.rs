@@ -6,7 +6,8 @@ use minder_ui::rows::CsvTable;
 use crate::chart::Chart;
 use crate::{bench, clock};
 
-/// Returns the chart of rows that `minder bench … --csv`, `minder clock measure --csv` or `minder clock sweep
+/// Returns the chart of rows that `minder bench … --csv`, `minder clock measure --csv` or `minder
+/// clock sweep
 /// --csv` printed, as `--svg` draws it. The subtitle begins with `machine`.
 ///
 /// ```

@@ -246,7 +246,8 @@ impl CsvTable {
         Self { columns: columns.iter().map(|name| (*name).to_owned()).collect(), rows: Vec::new() }
     }
 
-    /// Reads CSV whose first line has the names of the columns. Lines may end with `\r\n` or with `\n`.
+    /// Reads CSV whose first line has the names of the columns. Lines may end with `\r\n` or with
+    /// `\n`.
     ///
     /// # Errors
     /// There is no first line, a row has too few or too many fields, or a field has a line end.
@@ -274,12 +275,19 @@ impl CsvTable {
         std::iter::once(&self.columns).chain(&self.rows).map(line).collect()
     }
 
+    /// Adds a row that [`Rows`] prints, without second columns.
+    pub fn push(&mut self, values: &[Value]) {
+        let field = |value: &Value| String::from_utf8_lossy(&value.display_bytes()).into_owned();
+        self.rows.push(values.iter().map(field).collect());
+    }
+
     /// Returns the place of a column.
     pub fn index(&self, column: &str) -> Option<usize> {
         self.columns.iter().position(|name| name == column)
     }
 
-    /// Returns each row as the object that JSON has for it: numbers as numbers, and other fields as text.
+    /// Returns each row as the object that JSON has for it: numbers as numbers, and other fields as
+    /// text.
     pub fn objects(&self) -> impl Iterator<Item = Map<String, serde_json::Value>> {
         let value = |field: &String| match field.as_str() {
             "" => serde_json::Value::Null,
@@ -307,6 +315,10 @@ mod tests {
         assert_eq!(table.rows, [["a, \"b\"", "1.5"], [" c", ""]]);
         assert_eq!(table.text(), text.replace('\r', ""));
         assert_eq!(table.index("n"), Some(1));
+        let mut again = CsvTable::new(&["name", "n"]);
+        again.push(&[Value::Text("a, \"b\"".into()), Value::Real(1.5)]);
+        again.push(&[Value::Text(" c".into()), Value::Null]);
+        assert_eq!(again, table);
         let objects: Vec<_> = table.objects().collect();
         assert_eq!(json!(objects), json!([{"name": "a, \"b\"", "n": 1.5}, {"name": " c", "n": null}]));
         for wrong in ["", "a,b\n1\n", "a\n1,2\n"] {

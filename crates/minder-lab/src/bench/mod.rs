@@ -44,12 +44,13 @@ pub fn run(flags: &BenchFlags) -> Result<ExitCode> {
     })
 }
 
-/// Returns the chart of rows that a subcommand printed; `None` if no subcommand prints such columns.
+/// Returns the chart of rows that a subcommand printed; `None` if no subcommand prints such
+/// columns.
 pub(crate) fn redraw(rows: &CsvTable, machine: &str) -> Option<Result<Chart>> {
     if rows.index("model_turnaround").is_some() {
         return Some(turnaround::redraw(rows, machine));
     }
     let all = [wait::spec(), exit::spec(), spawn::spec(), sweep::spec()];
     let spec = all.into_iter().find(|spec| rows.index(&spec.operations()).is_some())?;
-    Some(results::redraw(&spec, rows, machine))
+    Some(results::chart(&spec, rows, machine))
 }

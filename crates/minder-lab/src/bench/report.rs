@@ -7,10 +7,11 @@ use minder_bench::{Case, Measurement, Observer, Results, Suite, run_rounds};
 
 use super::spec::BenchSpec;
 use super::{results, rows};
+use crate::chart::machine;
 use crate::flags::MeasureFlags;
 use crate::measuring::{self, BufferedStdout, OutputFile, Session};
 use minder_ui::message;
-use minder_ui::rows::Rows;
+use minder_ui::rows::{CsvTable, Rows};
 
 /// Measures `cases` in as many rounds as the flags ask for, and shows the results.
 pub(super) fn measure_and_report(
@@ -29,11 +30,12 @@ pub(super) fn measure_and_report(
         None => None,
     };
     let mut results = Results::new(cases);
-    let mut observer = Progress { spec, session, out, rows };
+    let table = CsvTable { columns: rows::columns(spec), rows: Vec::new() };
+    let mut observer = Progress { spec, session, out, rows, table };
     let measured = run_rounds(suite, &mut results, flags.rounds, &mut observer);
-    let Progress { mut session, out, .. } = observer;
+    let Progress { mut session, out, table, .. } = observer;
     session.clear_progress();
-    measured.and_then(|()| show(spec, flags, &results, chart, &out, &mut session))?;
+    measured.and_then(|()| show(spec, flags, &results, &table, chart, &out, &mut session))?;
     Ok(session.exit_code())
 }
 
@@ -42,6 +44,7 @@ fn show(
     spec: &BenchSpec,
     flags: &MeasureFlags,
     results: &Results<'_>,
+    table: &CsvTable,
     chart: Option<OutputFile>,
     out: &BufferedStdout,
     session: &mut Session,
@@ -50,7 +53,7 @@ fn show(
     if let Some(file) = chart
         && !results.is_empty()
     {
-        file.write_chart(&results::chart(spec, results, flags.rounds))?;
+        file.write_chart(&results::chart(spec, table, &machine())?)?;
     }
     let unmeasured = results::describe_unmeasured(spec, results);
     if let Some(first) = unmeasured.first()
@@ -75,6 +78,8 @@ struct Progress<'a> {
     session: Session,
     out: BufferedStdout,
     rows: Option<Rows<'a>>,
+    /// All rows, for the chart.
+    table: CsvTable,
 }
 
 impl Observer for Progress<'_> {
@@ -89,8 +94,10 @@ impl Observer for Progress<'_> {
     }
 
     fn measured(&mut self, round: u32, case: &Case, measurement: &Measurement) -> Result<()> {
+        let values = rows::values(self.spec, case, round, measurement);
+        self.table.push(&values);
         let Some(rows) = &mut self.rows else { return Ok(()) };
-        rows.row(&rows::values(self.spec, case, round, measurement))?;
+        rows.row(&values)?;
         self.out.flush_to_stdout(&mut self.session)
     }
 }

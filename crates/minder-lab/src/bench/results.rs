@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
-use minder_bench::{Case, Measurement, Results, Stopwatch, median};
+use minder_bench::{Measurement, Results, Stopwatch, median};
 
 use super::errors::describe;
 use super::spec::BenchSpec;
-use crate::chart::{Axis, Chart, Curve, Panel, Scale, Unit, machine};
+use crate::chart::{Axis, Chart, Curve, Panel, Scale, Unit, noted};
 use minder_ui::format::nanos;
 use minder_ui::rows::CsvTable;
 use minder_ui::table::{Column, Table};
@@ -107,55 +107,27 @@ fn tiny_nanos(ns: f64) -> String {
     format!("{ns:.decimals$} ns")
 }
 
-/// The cost of one operation in nanoseconds: the median of a case, or that of a row.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cost<'a> {
-    pub(super) mechanism: &'a str,
-    pub(super) kind: Option<&'a str>,
-    pub(super) size: u64,
-    pub(super) ns: f64,
-}
-
-/// Returns a chart with a panel for each kind. It shows the medians of CPU time, or of wall time
-/// where CPU time has a coarse resolution.
-pub(super) fn chart(spec: &BenchSpec, results: &Results<'_>, rounds: u32) -> Chart {
-    let value = |it: &Measurement| if IS_CPU_COARSE { it.wall_ns } else { it.cpu_ns };
-    let cost = |(index, case): (usize, &Case)| {
-        let Case { mechanism, kind, size } = *case;
-        Some(Cost { mechanism, kind, size, ns: results.median(index, value)? })
-    };
-    let costs: Vec<Cost<'_>> = results.cases().iter().enumerate().filter_map(cost).collect();
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    chart_of(spec, &costs, machine(processors, spec.note) + &describe_rounds(rounds), IS_CPU_COARSE)
-}
-
-/// Returns the chart of rows that were printed before.
+/// Returns a chart of rows with a panel for each kind. It shows the medians of CPU time, or of wall
+/// time where CPU time has a coarse resolution. The subtitle begins with the machine.
 ///
 /// # Errors
 /// They do not have the columns of `spec`.
-pub(super) fn redraw(spec: &BenchSpec, rows: &CsvTable, machine: &str) -> Result<Chart> {
+pub(super) fn chart(spec: &BenchSpec, rows: &CsvTable, machine: &str) -> Result<Chart> {
+    // Rows with a note are from Wine, which has the coarse CPU time of Windows.
+    let is_wall = IS_CPU_COARSE || rows.index("note").is_some();
     let place = |name: &str| rows.index(name).with_context(|| format!("the rows have no column `{name}`"));
-    // Windows has a coarse CPU time. Rows from there have a note, since they are from Wine.
-    let note = rows.index("note");
     let mechanism = place("mechanism")?;
     let size = place(spec.size)?;
     let round = place("round")?;
-    let ns = place(if note.is_some() { "wall_ns" } else { "cpu_ns" })?;
+    let ns = place(if is_wall { "wall_ns" } else { "cpu_ns" })?;
     let kind = if spec.kinds.is_empty() { None } else { Some(place("kind")?) };
-    let mut costs = Vec::new();
+    let mut costs: Vec<Cost<'_>> = Vec::new();
     let mut rounds = 1;
     for row in &rows.rows {
         rounds = rounds.max(row[round].parse()?);
-        let kind = kind.map(|kind| row[kind].as_str());
-        costs.push(Cost { mechanism: &row[mechanism], kind, size: row[size].parse()?, ns: row[ns].parse()? });
+        let kind = kind.map_or("", |kind| &row[kind]);
+        costs.push((kind, &row[mechanism], row[size].parse()?, row[ns].parse()?));
     }
-    let note = note.and_then(|note| Some(format!(" ({})", rows.rows.first()?[note])));
-    let subtitle = machine.to_owned() + &note.unwrap_or_default() + &describe_rounds(rounds);
-    Ok(chart_of(spec, &costs, subtitle, rows.index("note").is_some()))
-}
-
-fn chart_of(spec: &BenchSpec, costs: &[Cost<'_>], subtitle: String, is_wall: bool) -> Chart {
-    let operations = if spec.is_tiny { 1e6 } else { 1.0 };
     let what = if spec.is_tiny {
         format!("a million {}", spec.operations())
     } else {
@@ -164,35 +136,40 @@ fn chart_of(spec: &BenchSpec, costs: &[Cost<'_>], subtitle: String, is_wall: boo
     let label =
         if is_wall { format!("Wall time of {what}") } else { format!("CPU time of {what}, {}", spec.whose) };
     let axis = Axis { label, unit: Unit::Nanoseconds };
-    let mut panels = Vec::new();
-    for kind in unique(costs.iter().map(|cost| cost.kind)) {
-        let mut curves = Vec::new();
-        for mechanism in unique(costs.iter().map(|cost| cost.mechanism)) {
-            let mut values: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-            // A logarithmic axis has no 0.
-            let is_own = |cost: &&Cost<'_>| (cost.mechanism, cost.kind) == (mechanism, kind) && cost.size > 0;
-            for cost in costs.iter().filter(is_own) {
-                values.entry(cost.size).or_default().push(cost.ns * operations);
-            }
-            let points = values.into_iter().filter_map(|(size, ns)| Some((size as f64, median(ns)?)));
-            curves.push(Curve::new(mechanism, points.collect()));
-        }
-        curves.extend(spec.published.iter().cloned());
-        let title = spec.kinds.iter().find(|(name, _)| Some(*name) == kind).map(|(_, title)| *title);
-        panels.push(Panel {
-            title: title.or(kind).unwrap_or_default().to_owned(),
-            axis: axis.clone(),
-            curves,
-        });
-    }
-    Chart {
+    let panel = |kind: &str| Panel {
+        title: spec.kinds.iter().find(|(name, _)| *name == kind).map_or(kind, |(_, title)| title).to_owned(),
+        axis: axis.clone(),
+        curves: curves(spec, &costs, kind),
+    };
+    let panels: Vec<Panel> = unique(costs.iter().map(|cost| cost.0)).into_iter().map(panel).collect();
+    Ok(Chart {
         title: spec.title.to_owned(),
-        subtitle,
+        subtitle: noted(machine, rows) + &describe_rounds(rounds),
         x_axis: Axis { label: spec.axis.to_owned(), unit: Unit::Count },
         x_scale: Scale::Logarithmic,
         columns: panels.len().min(PANELS_MAX),
         panels,
-    }
+    })
+}
+
+/// The kind, the mechanism and the size of a row, and the nanoseconds of one operation.
+type Cost<'a> = (&'a str, &'a str, u64, f64);
+
+fn curves(spec: &BenchSpec, costs: &[Cost<'_>], kind: &str) -> Vec<Curve> {
+    let operations = if spec.is_tiny { 1e6 } else { 1.0 };
+    let curve = |mechanism: &str| {
+        let mut values: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for cost in costs {
+            // A logarithmic axis has no 0.
+            if (cost.0, cost.1) == (kind, mechanism) && cost.2 > 0 {
+                values.entry(cost.2).or_default().push(cost.3 * operations);
+            }
+        }
+        let points = values.into_iter().filter_map(|(size, ns)| Some((size as f64, median(ns)?)));
+        Curve::new(mechanism, points.collect())
+    };
+    let measured = unique(costs.iter().map(|cost| cost.1)).into_iter().map(curve);
+    measured.chain(spec.published.iter().cloned()).collect()
 }
 
 fn case_median(
@@ -235,7 +212,7 @@ fn describe_rounds(rounds: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use minder_bench::{WaitBench, WaitObjects};
+    use minder_bench::{Case, WaitBench, WaitObjects};
 
     use super::*;
 
@@ -296,8 +273,8 @@ Not measured:
         let text = tables(&spec, &results, 1);
         let wanted = "\nkind   objects  floor\none          2  10 ns\nburst        2  20 ns\n";
         assert!(text.contains(wanted), "{text}");
-        let chart = chart(&spec, &results, 5);
-        let titles: Vec<&str> = chart.panels.iter().map(|panel| panel.title.as_str()).collect();
+        let rows = "mechanism,kind,objects,round,cpu_ns,wall_ns\nfloor,one,2,1,1,1\nfloor,burst,2,1,1,1\n";
+        let titles: Vec<String> = draw(&spec, rows).panels.into_iter().map(|panel| panel.title).collect();
         assert_eq!(titles, ["one at a time", "all at once"]);
     }
 
@@ -320,29 +297,26 @@ Not measured:
         let mut results = Results::new(&cases);
         results.add(0, measurement(0.5));
         assert!(tables(&spec, &results, 1).contains("\n     64  0.500 ns\n"));
-        let chart = chart(&spec, &results, 1);
-        let million = if IS_CPU_COARSE { 1e6 } else { 5e5 };
-        assert_eq!(chart.panels[0].curves[0].points, [(64.0, million)]);
+        let chart = draw(&spec, "mechanism,objects,round,cpu_ns,wall_ns\nminder,64,1,0.5,0.5\n");
+        assert_eq!(chart.panels[0].curves[0].points, [(64.0, 5e5)]);
         assert!(chart.panels[0].axis.label.contains("a million waits"));
     }
 
+    fn draw(spec: &BenchSpec, rows: &str) -> Chart {
+        chart(spec, &CsvTable::read(rows).expect("read rows"), "a machine").expect("draw rows")
+    }
+
     #[test]
-    fn chart_of_rows_is_that_of_their_medians() {
-        let text = "mechanism,objects,round,waits,cpu_ns,wall_ns\npool,64,1,9,30,1\npool,2,1,9,20,1\n\
-                    libuv,2,1,9,5,1\npool,2,2,9,40,1\n";
-        let rows = CsvTable::read(text).expect("read rows");
-        let chart = redraw(&BenchSpec::example(), &rows, "a machine").expect("draw rows");
+    fn chart_shows_the_medians_of_rows() {
+        let rows = "mechanism,objects,round,waits,cpu_ns,wall_ns\npool,64,1,9,30,30\npool,2,1,9,20,20\n\
+                    libuv,2,1,9,5,5\npool,2,2,9,40,40\npool,0,2,9,1,1\n";
+        let chart = draw(&BenchSpec::example(), rows);
         assert_eq!(chart.subtitle, "a machine, median of 2 rounds");
-        let curves: Vec<_> = chart.panels[0]
-            .curves
-            .iter()
-            .map(|curve| (curve.label.as_str(), curve.points.as_slice()))
-            .collect();
+        let curves: Vec<_> =
+            chart.panels[0].curves.iter().map(|curve| (&*curve.label, &*curve.points)).collect();
+        // Size 0 is not on the chart.
         assert_eq!(curves, [("pool", &[(2.0, 30.0), (64.0, 30.0)][..]), ("libuv", &[(2.0, 5.0)])]);
-        let noted = CsvTable::read("mechanism,objects,round,cpu_ns,wall_ns,note\npool,2,1,0,7,under Wine\n");
-        let chart = redraw(&BenchSpec::example(), &noted.expect("read rows"), "it").expect("draw rows");
-        assert_eq!((&*chart.subtitle, chart.panels[0].curves[0].points[0].1), ("it (under Wine)", 7.0));
-        assert!(redraw(&BenchSpec::example(), &CsvTable::new(&["mechanism"]), "").is_err());
+        assert!(super::chart(&BenchSpec::example(), &CsvTable::new(&["mechanism"]), "").is_err());
     }
 
     #[test]
@@ -353,9 +327,8 @@ Not measured:
         results.add(0, measurement(10.0));
         results.add(1, measurement(20.0));
         assert!(tables(&spec, &results, 1).starts_with("Note: under Wine.\n\nCPU time"));
-        let chart = chart(&spec, &results, 1);
-        assert!(chart.subtitle.contains(" (under Wine), "), "{}", chart.subtitle);
-        // Size 0 is not on the chart.
-        assert_eq!(chart.panels[0].curves[0].points.len(), 1);
+        let chart = draw(&spec, "mechanism,objects,round,cpu_ns,wall_ns,note\nscan,2,1,0,7,under Wine\n");
+        assert_eq!(chart.subtitle, "a machine (under Wine)");
+        assert_eq!(chart.panels[0].curves[0].points, [(2.0, 7.0)]);
     }
 }

@@ -353,7 +353,7 @@ fn show(
     };
     let shown = tables.and_then(|()| out.flush_to_stdout(session));
     let chart = match files.chart {
-        Some(file) => file.write_chart(&charts::chart(summary, &machine(processors, None))),
+        Some(file) => file.write_chart(&charts::chart(summary, &machine())),
         None => Ok(()),
     };
     let workbook = match files.workbook {

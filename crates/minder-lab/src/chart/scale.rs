@@ -24,8 +24,8 @@ pub enum Unit {
     Bytes,
 }
 
-/// The start of a logarithmic axis: a nanosecond, one object, or a ratio of one. Smaller values are drawn
-/// there.
+/// The start of a logarithmic axis: a nanosecond, one object, or a ratio of one. Smaller values are
+/// drawn there.
 pub(super) const LEAST: f64 = 1.0;
 /// The greatest ratio of the ends of an axis on which 2 and 5 of each decade have labels.
 const LABELS_MAX: f64 = 1e3;

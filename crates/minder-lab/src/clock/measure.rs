@@ -8,19 +8,16 @@ use anyhow::Result;
 use minder::clock::SleepSample;
 
 use super::histogram::{Bars, HEADING};
-use super::output::{asked, columns, integer, nanoseconds, note, row, short};
+use super::output::{asked, columns, nanoseconds, note, row, short};
 use super::sleep_chart;
-use super::sleeps::{Case, MeasuredCase, Sleeps, load_text, select_ways};
+use super::sleeps::{Case, MeasuredCase, SUMMARY, Sleeps, load_text, select_ways};
+use crate::chart::machine;
 use crate::flags::SleepFlags;
 use crate::measuring::{self, BufferedStdout, QuietEnd, Session};
 use minder_ui::rows::{Rows, Value};
 use minder_ui::table::{Column, Table};
 use minder_ui::{count, message};
 
-const SUMMARY: [&str; 13] = [
-    "way", "asked_ns", "load", "sleeps", "early", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns",
-    "max_ns", "mean_ns", "cpu_ns",
-];
 const EACH: [&str; 6] = ["way", "asked_ns", "load", "slept_ns", "late_ns", "cpu_ns"];
 
 /// Measures what the flags ask for, and shows it.
@@ -63,7 +60,7 @@ pub(super) fn run(flags: &SleepFlags) -> Result<ExitCode> {
         if let Some(file) = chart
             && error.is::<QuietEnd>()
         {
-            file.write_chart(&sleep_chart::chart(&sleeps))?;
+            file.write_chart(&sleep_chart::chart(&sleeps.table(), &machine())?)?;
         }
         return Err(error);
     }
@@ -72,7 +69,7 @@ pub(super) fn run(flags: &SleepFlags) -> Result<ExitCode> {
     match &mut rows {
         Some(rows) => {
             if !flags.each {
-                for values in sleeps.0.iter().filter_map(summary_row) {
+                for values in sleeps.summaries() {
                     rows.row(&values)?;
                 }
             }
@@ -82,27 +79,15 @@ pub(super) fn run(flags: &SleepFlags) -> Result<ExitCode> {
     }
     let shown = out.flush_to_stdout(&mut session);
     if let Some(file) = chart {
-        file.write_chart(&sleep_chart::chart(&sleeps))?;
+        file.write_chart(&sleep_chart::chart(&sleeps.table(), &machine())?)?;
     }
     shown?;
     Ok(session.exit_code())
 }
 
-fn case_values(case: &Case) -> [Value; 3] {
-    [Value::Text(case.way.name().to_owned()), nanoseconds(case.time), Value::Integer(case.load.into())]
-}
-
 fn each_row(case: &Case, sample: &SleepSample) -> Vec<Value> {
     let times = [sample.slept, sample.late(), sample.cpu_time].map(nanoseconds);
-    row(case_values(case).into_iter().chain(times))
-}
-
-fn summary_row(it: &MeasuredCase) -> Option<Vec<Value>> {
-    let stats = it.lateness.stats()?;
-    let counts = [stats.count, stats.early].map(integer);
-    let times = [stats.min, stats.p50, stats.p90, stats.p99, stats.p999, stats.max, stats.mean];
-    let times = times.into_iter().chain([stats.mean_cpu_time]).map(nanoseconds);
-    Some(row(case_values(&it.case).into_iter().chain(counts).chain(times)))
+    row(case.values().into_iter().chain(times))
 }
 
 /// Writes a table for each time and load.

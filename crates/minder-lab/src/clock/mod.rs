@@ -38,13 +38,13 @@ pub fn run(flags: &ClockFlags) -> Result<ExitCode> {
     })
 }
 
-/// Returns the chart of rows that a subcommand printed; `None` if no subcommand with a chart prints such
-/// columns.
+/// Returns the chart of rows that a subcommand printed; `None` if no subcommand with a chart prints
+/// such columns.
 pub(crate) fn redraw(rows: &CsvTable, machine: &str) -> Option<Result<Chart>> {
     let has = |column: &str| rows.index(column).is_some();
     match (has("setting_ns"), has("asked_ns")) {
-        (true, _) => Some(sweep::redraw(rows, machine)),
-        (_, true) => Some(sleep_chart::redraw(rows, machine)),
+        (true, _) => Some(Ok(sweep::chart(rows, machine))),
+        (_, true) => Some(sleep_chart::chart(rows, machine)),
         _ => None,
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::chart::machine;
 use minder_ui::format::nanos;
 use minder_ui::rows::Value;
 
@@ -48,12 +47,6 @@ pub(super) fn asked(time: Duration) -> String {
         _ => (1_000_000_000, "s"),
     };
     format!("{} {unit}", ns as f64 / f64::from(divisor))
-}
-
-/// Returns the line below the title of a chart.
-pub(super) fn subtitle(details: &str) -> String {
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    format!("{}, {details}", machine(processors, note()))
 }
 
 #[cfg(test)]

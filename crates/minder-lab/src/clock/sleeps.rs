@@ -8,8 +8,9 @@ use anyhow::{Result, anyhow, bail};
 use minder::clock::SleepSample;
 use minder_bench::{BusyThreads, Lateness, SleepStats, SleepWay};
 
-use super::output::asked;
+use super::output::{asked, columns, integer, nanoseconds, row};
 use crate::measuring::Session;
+use minder_ui::rows::{CsvTable, Value};
 use minder_ui::time as time_text;
 
 /// The turns in which the sleeps are measured, so that what else the machine does meets all cases.
@@ -17,12 +18,25 @@ const TURNS: usize = 10;
 /// What a sleep takes in addition to its time, for the estimate of the time that is left.
 const OVERHEAD: Duration = Duration::from_micros(100);
 
+/// The columns of a summary.
+pub(super) const SUMMARY: [&str; 13] = [
+    "way", "asked_ns", "load", "sleeps", "early", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns",
+    "max_ns", "mean_ns", "cpu_ns",
+];
+
 /// A way to sleep, a time to sleep, and how many threads compute meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Case {
     pub(super) way: SleepWay,
     pub(super) time: Duration,
     pub(super) load: u16,
+}
+
+impl Case {
+    /// Returns the values of the first columns.
+    pub(super) fn values(&self) -> [Value; 3] {
+        [Value::Text(self.way.name().to_owned()), nanoseconds(self.time), Value::Integer(self.load.into())]
+    }
 }
 
 /// One case, and what was measured.
@@ -111,6 +125,24 @@ impl Sleeps {
     /// Returns the statistics of a case, if it was measured.
     pub(super) fn stats(&self, case: Case) -> Option<SleepStats> {
         self.0.iter().find(|it| it.case == case)?.lateness.stats()
+    }
+
+    /// Returns the summaries of what was measured, as rows.
+    pub(super) fn summaries(&self) -> impl Iterator<Item = Vec<Value>> {
+        self.0.iter().filter_map(|it| {
+            let stats = it.lateness.stats()?;
+            let counts = [stats.count, stats.early].map(integer);
+            let times = [stats.min, stats.p50, stats.p90, stats.p99, stats.p999, stats.max, stats.mean];
+            let times = times.into_iter().chain([stats.mean_cpu_time]).map(nanoseconds);
+            Some(row(it.case.values().into_iter().chain(counts).chain(times)))
+        })
+    }
+
+    /// Returns the same with the names of the columns.
+    pub(super) fn table(&self) -> CsvTable {
+        let mut table = CsvTable { columns: columns(&SUMMARY), rows: Vec::new() };
+        self.summaries().for_each(|values| table.push(&values));
+        table
     }
 
     /// Returns a line for each way that failed.

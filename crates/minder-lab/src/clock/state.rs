@@ -14,6 +14,7 @@ use super::output::{asked, columns, integer, nanoseconds, note, row, short};
 use super::sleep_chart;
 use super::sleeps::{Case, Sleeps};
 use super::unusual;
+use crate::chart::machine;
 use crate::flags::OutputFlags;
 use crate::measuring::{self, BufferedStdout, Session};
 use minder_ui::count;
@@ -56,7 +57,7 @@ pub(super) fn run(output: &OutputFlags) -> Result<ExitCode> {
     }
     let shown = out.flush_to_stdout(&mut session);
     if let Some(file) = chart {
-        file.write_chart(&sleep_chart::chart(&sleeps))?;
+        file.write_chart(&sleep_chart::chart(&sleeps.table(), &machine())?)?;
     }
     shown?;
     Ok(session.exit_code())

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use minder_bench::{PROBE_SLEEP, ProbeReport, SweepBench, SweepReport, TimerSetting};
+use serde_json::{Map, Value as Json};
 
-use super::output::{asked, columns, integer, nanoseconds, note, row, short, subtitle};
+use super::output::{asked, columns, integer, nanoseconds, note, row, short};
 use super::probe::probe_command;
-use crate::chart::{Axis, Chart, Curve, Panel, Scale, Unit};
+use crate::chart::{Axis, Chart, Curve, Panel, Scale, Unit, machine, noted};
 use crate::flags::SweepFlags;
 use crate::measuring::{self, BufferedStdout, Session};
 use minder_ui::rows::{CsvTable, Rows, Value};
@@ -35,12 +36,13 @@ pub(super) fn run(flags: &SweepFlags) -> Result<ExitCode> {
     let settings: Vec<Option<Duration>> = std::iter::once(None).chain(settings).collect();
     let bench = SweepBench::new(probe_command()?)?;
     let mut session = Session::start()?;
-    let chart = measuring::open_file(&mut session, "chart", flags.output.svg.as_deref())?;
+    let file = measuring::open_file(&mut session, "chart", flags.output.svg.as_deref())?;
     let out = BufferedStdout::default();
     let mut rows_out = out.clone();
     let format = flags.output.format();
     let mut rows = format.map(|format| Rows::new(&mut rows_out, format, columns(&COLUMNS))).transpose()?;
 
+    let mut table = CsvTable { columns: columns(&COLUMNS), rows: Vec::new() };
     let mut measured: Vec<Measured> = Vec::new();
     let is_cancelled = AtomicBool::new(false);
     let started = Instant::now();
@@ -52,9 +54,10 @@ pub(super) fn run(flags: &SweepFlags) -> Result<ExitCode> {
         let measure = || bench.measure(*setting, flags.hold, &is_cancelled);
         let Some(report) = session.run_cancellably(&is_cancelled, measure)?? else { return Ok(()) };
         measured.push((*setting, report));
-        let Some(rows) = &mut rows else { return Ok(()) };
         for (process, report) in processes(&report) {
-            rows.row(&values(*setting, process, &report))?;
+            let values = values(*setting, process, &report);
+            table.push(&values);
+            rows.as_mut().map_or(Ok(()), |rows| rows.row(&values))?;
         }
         out.flush_to_stdout(&mut session)
     });
@@ -68,10 +71,10 @@ pub(super) fn run(flags: &SweepFlags) -> Result<ExitCode> {
         _ => Ok(()),
     };
     // The curves begin at the first setting.
-    if let Some(file) = chart
+    if let Some(file) = file
         && measured.iter().any(|(setting, _)| setting.is_some())
     {
-        file.write_chart(&draw(&measured, flags.hold))?;
+        file.write_chart(&chart(&table, &format!("{}, {} each", machine(), time(flags.hold))))?;
     }
     result.and(shown)?;
     Ok(session.exit_code())
@@ -150,51 +153,18 @@ fn write_table(measured: &[Measured], out: &mut dyn Write) -> io::Result<()> {
 const PROCESSES: [(&str, &str); 3] =
     [("setter", "the process with the setting"), ("other", "another process"), ("child", "its child")];
 
-/// What a process measured for a setting.
-struct Point {
-    setting: Duration,
-    process: String,
-    mean: Duration,
-    step: Option<Duration>,
-}
-
-fn draw(measured: &[Measured], hold: Duration) -> Chart {
-    let mut points = Vec::new();
-    for (setting, report) in measured {
-        let Some(setting) = *setting else { continue };
-        points.extend(processes(report).map(|(process, ProbeReport { mean, step, .. })| Point {
-            setting,
-            process: process.to_owned(),
-            mean,
-            step,
-        }));
-    }
-    chart_of(&points, subtitle(&format!("{} each", time(hold))))
-}
-
-/// Returns the chart of rows that were printed before.
-///
-/// # Errors
-/// They are not those of `minder clock sweep`.
-pub(super) fn redraw(rows: &CsvTable, machine: &str) -> Result<Chart> {
-    let mut points = Vec::new();
-    for row in rows.objects() {
-        let time = |name: &str| row.get(name).and_then(|value| value.as_u64()).map(Duration::from_nanos);
-        // The first rows are without a setting.
-        let Some(setting) = time("setting_ns") else { continue };
-        let process = row.get("process").and_then(|name| name.as_str()).context("a row has no process")?;
-        let mean = time("mean_ns").context("a row has no mean")?;
-        points.push(Point { setting, process: process.to_owned(), mean, step: time("step_ns") });
-    }
-    Ok(chart_of(&points, machine.to_owned()))
-}
-
-fn chart_of(points: &[Point], subtitle: String) -> Chart {
-    let panel = |title: &str, label: &str, value: &dyn Fn(&Point) -> Option<Duration>| {
-        let curves = PROCESSES.map(|(name, label)| {
-            let own = points.iter().filter(|point| point.process == name);
-            let point = |it: &Point| Some((it.setting.as_secs_f64() * 1e3, value(it)?.as_nanos() as f64));
-            Curve::new(label, own.filter_map(point).collect())
+/// Returns the chart of rows. The subtitle begins with the machine.
+pub(super) fn chart(rows: &CsvTable, machine: &str) -> Chart {
+    let rows_of = |process: &str| {
+        let is_own = |row: &Map<String, Json>| row.get("process").and_then(Json::as_str) == Some(process);
+        rows.objects().filter(is_own).collect::<Vec<_>>()
+    };
+    let panel = |title: &str, label: &str, column: &str| {
+        let curves = PROCESSES.map(|(process, label)| {
+            let nanos = |row: &Map<String, Json>, column: &str| row.get(column).and_then(Json::as_f64);
+            // The first rows are without a setting.
+            let point = |row| Some((nanos(row, "setting_ns")? / 1e6, nanos(row, column)?));
+            Curve::new(label, rows_of(process).iter().filter_map(point).collect())
         });
         let axis = Axis { label: label.to_owned(), unit: Unit::Nanoseconds };
         Panel { title: title.to_owned(), axis, curves: curves.into() }
@@ -202,13 +172,13 @@ fn chart_of(points: &[Point], subtitle: String) -> Chart {
     let label = format!("{} that the process has set, in milliseconds", setting_name());
     Chart {
         title: "What a timer setting of one process does for others".to_owned(),
-        subtitle,
+        subtitle: noted(machine, rows),
         x_axis: Axis { label, unit: Unit::Count },
         x_scale: Scale::Linear,
         columns: 2,
         panels: vec![
-            panel("a sleep of 1 ms", "mean time of a sleep of 1 ms", &|point| Some(point.mean)),
-            panel("the coarse clock", "step of the coarse clock", &|point| point.step),
+            panel("a sleep of 1 ms", "mean time of a sleep of 1 ms", "mean_ns"),
+            panel("the coarse clock", "step of the coarse clock", "step_ns"),
         ],
     }
 }

@@ -13,9 +13,9 @@ use minder_bench::{Lateness, SleepStats, SleepWay};
 use minder_os::host_stats;
 
 use super::histogram::{Bars, HEADING};
-use super::output::{asked, columns, integer, nanoseconds, note, row, short, subtitle};
+use super::output::{asked, columns, integer, nanoseconds, note, row, short};
 use super::sleeps::select_ways;
-use crate::chart::{Axis, Chart, Curve, Panel, Scale, Unit};
+use crate::chart::{Axis, Chart, Curve, Panel, Scale, Unit, machine};
 use crate::flags::WatchFlags;
 use crate::measuring::{self, BufferedStdout, Session};
 use minder_ui::message;
@@ -173,7 +173,12 @@ fn draw(flags: &WatchFlags, lines: &VecDeque<Line>) -> Chart {
     ];
     Chart {
         title: format!("How late sleeps of {} end", asked(flags.time)),
-        subtitle: subtitle(&flags.way),
+        subtitle: format!(
+            "{}{}, {}",
+            machine(),
+            note().map(|note| format!(" ({note})")).unwrap_or_default(),
+            flags.way
+        ),
         x_axis: Axis { label: "seconds since the start".to_owned(), unit: Unit::Count },
         x_scale: Scale::Linear,
         columns: 1,
