@@ -170,7 +170,7 @@ fn keep(asked: &Asked, comparisons: &[Comparison]) -> Result<()> {
     let csv = dir.join("compat.csv");
     let old = fs::read_to_string(&csv).map_or_else(|_| Ok(Vec::new()), |text| rows::parse(&text))?;
     let rows = rows::merge(old, new);
-    fs::write(&csv, rows::csv(&rows)?)?;
+    fs::write(&csv, rows::csv(&rows))?;
     let page = report::page(&rows)?;
     fs::write(dir.join("compat.md"), &page)?;
     let differences = dir.join(format!("differences-{}.md", asked.build));

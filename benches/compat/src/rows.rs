@@ -2,11 +2,12 @@
 
 use super::generator::Script;
 use anyhow::{Context, Result, bail};
+use minder_ui::rows::CsvTable;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
-const HEAD: &str = "build,commit,tool,script,options,environment,result,reason";
+const COLUMNS: [&str; 8] =
+    ["build", "commit", "tool", "script", "options", "environment", "result", "reason"];
 
 /// How the answer of minder compares with that of the other program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl Row {
         self.outcome != Outcome::Unstable
     }
 
-    fn text(&self) -> String {
+    fn fields(&self) -> Vec<String> {
         let (result, reason) = match &self.outcome {
             Outcome::Same => ("same", String::new()),
             Outcome::Normalised(names) => ("normalised", names.join("+")),
@@ -65,26 +66,23 @@ impl Row {
             Outcome::NotNamed => ("different", String::new()),
             Outcome::Unstable => ("unstable", String::new()),
         };
-        // Names of options and reasons contain no commas and no quotes.
-        [
-            self.build.as_str(),
-            &self.commit,
-            &self.tool,
-            &self.script.to_string(),
-            &self.options.join(";"),
-            &self.environment,
-            result,
-            &reason,
+        vec![
+            self.build.clone(),
+            self.commit.clone(),
+            self.tool.clone(),
+            self.script.to_string(),
+            self.options.join(";"),
+            self.environment.clone(),
+            result.into(),
+            reason,
         ]
-        .join(",")
     }
 
-    fn parse(line: &str) -> Result<Self> {
-        let cells: Vec<&str> = line.split(',').collect();
-        let &[build, commit, tool, script, options, environment, result, reason] = cells.as_slice() else {
-            bail!("the row `{line}`");
+    fn of(fields: &[String]) -> Result<Self> {
+        let [build, commit, tool, script, options, environment, result, reason] = fields else {
+            bail!("the row {fields:?}");
         };
-        let outcome = match (result, reason) {
+        let outcome = match (result.as_str(), reason.as_str()) {
             ("same", _) => Outcome::Same,
             ("normalised", names) => Outcome::Normalised(names.split('+').map(String::from).collect()),
             ("different", "") => Outcome::NotNamed,
@@ -93,29 +91,25 @@ impl Row {
             _ => bail!("the result `{result}`"),
         };
         Ok(Self {
-            build: build.into(),
-            commit: commit.into(),
-            tool: tool.into(),
-            script: script.parse().with_context(|| format!("the row `{line}`"))?,
+            build: build.clone(),
+            commit: commit.clone(),
+            tool: tool.clone(),
+            script: script.parse().with_context(|| format!("the row {fields:?}"))?,
             options: options.split(';').map(String::from).collect(),
-            environment: environment.into(),
+            environment: environment.clone(),
             outcome,
         })
     }
 }
 
 /// Returns the rows as text.
-pub(super) fn csv(rows: &[Row]) -> Result<String> {
-    let mut text = format!("{HEAD}\n");
-    for row in rows {
-        writeln!(text, "{}", row.text())?;
-    }
-    Ok(text)
+pub(super) fn csv(rows: &[Row]) -> String {
+    CsvTable { rows: rows.iter().map(Row::fields).collect(), ..CsvTable::new(&COLUMNS) }.text()
 }
 
-/// Reads the rows of a file; there are none in an empty one.
+/// Reads the rows of a file.
 pub(super) fn parse(text: &str) -> Result<Vec<Row>> {
-    text.lines().skip(1).map(Row::parse).collect()
+    CsvTable::read(text)?.rows.iter().map(|fields| Row::of(fields)).collect()
 }
 
 /// Returns the old rows and the new ones; a new row replaces that of the same build and script.
@@ -149,14 +143,13 @@ mod tests {
         let outcomes = [
             Outcome::Same,
             Outcome::Normalised(vec!["a b".into(), "c".into()]),
-            Outcome::Known("why".into()),
+            Outcome::Known("why, \"this\"".into()),
             Outcome::NotNamed,
             Outcome::Unstable,
         ];
         let rows: Vec<Row> = outcomes.into_iter().map(|outcome| row("before", "xargs", 3, outcome)).collect();
-        assert_eq!(parse(&csv(&rows).unwrap()).unwrap(), rows);
-        assert!(parse("head\na,b\n").is_err());
-        assert_eq!(parse("").unwrap(), []);
+        assert_eq!(parse(&csv(&rows)).unwrap(), rows);
+        assert!(parse("a,b\na,b\n").is_err());
     }
 
     #[test]
