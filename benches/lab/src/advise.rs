@@ -4,12 +4,36 @@
 //! as advised. A prediction assumes that other programs use the processors as before, so the load
 //! counts.
 
-use super::table::{markdown, shown};
-use super::{Answer, Asked, Bench, machine, peers::Peers, report};
+use crate::bench::{Answer, Bench};
+use crate::machine;
+use crate::peers::Peers;
+use crate::programs::{built, compile, input, minder, state};
+use crate::question::{self, Question};
+use crate::table::{markdown, shown};
 use anyhow::{Context, Result, bail};
-use std::fmt::Write;
+use minder_ui::rows::CsvTable;
 use std::path::Path;
-use xtask::{run, tree};
+use xtask::run;
+
+const QUESTIONS: [Question<()>; 1] = [Question {
+    name: "prediction",
+    what: "predicted and measured time of runs as advised",
+    rounds: 5,
+    ask: measure,
+}];
+
+const COLUMNS: [&str; 10] = [
+    "round",
+    "work",
+    "load",
+    "recorded_s",
+    "model_s",
+    "flags",
+    "predicted_s",
+    "error",
+    "measured_s",
+    "serial_predicted_s",
+];
 
 /// The jobs of a run.
 const JOBS: u32 = 24;
@@ -38,43 +62,42 @@ const KINDS: [Work; 3] = [
 ];
 
 /// `cargo bench-lab advise [--rounds N] [--quick]`
-pub(super) fn main(options: &[String]) -> Result<()> {
-    let asked = Asked::parse("advise", &["prediction"], options)?;
-    let peers = Peers::of_minder_alone()?;
-    let mut cc = run::command("cc");
-    cc.args(["-O2", "-o", &peers.built("burn")]).arg(tree::root().join("benches/peers/burn.c"));
-    run::read(&mut cc).context("benches/peers/burn.c does not build; cure: a C compiler")?;
-    let bench = Bench { peers, rounds: asked.rounds.unwrap_or(5), quick: asked.quick };
-    let what = "predicted and measured time of runs as advised";
-    eprintln!("bench: advise: {what}");
-    let before = machine::load();
-    let answer = measure(&bench)?;
-    report("advise", ("prediction", what), &bench, &answer, &before)
+pub(crate) fn main(words: &[String]) -> Result<()> {
+    question::answer(("advise", "minder advise"), &QUESTIONS, words, Peers::of_minder_alone, |_, _| {
+        compile("burn", &[], &[])?;
+        Ok(((), Vec::new()))
+    })
 }
 
-fn measure(bench: &Bench) -> Result<Answer> {
+fn measure(bench: &Bench, (): &()) -> Result<Answer> {
     // With a tenth of the work, a start would take longer than the first jobs.
     let longest = if bench.quick { 240.0 } else { 480.0 };
-    let mut csv = String::from(
-        "round,work,load,recorded_s,model_s,flags,predicted_s,error,measured_s,serial_predicted_s\n",
-    );
+    let mut rows = CsvTable::new(&COLUMNS);
     let mut lines = Vec::new();
     for kind in &KINDS {
         let mut results = Vec::new();
         for round in 0..bench.rounds {
             bench.round(round);
-            let input = bench.peers.input(jobs(kind, longest))?;
-            let recorded = Advice::of_run(bench, &input, &[format!("-j{}", kind.slots)])?;
+            let input = input(jobs(kind, longest))?;
+            let recorded = Advice::of_run(&input, &[format!("-j{}", kind.slots)])?;
             let flags: Vec<String> = recorded.flags.split(' ').map(String::from).collect();
-            let again = Advice::of_run(bench, &input, &flags)?;
+            let again = Advice::of_run(&input, &flags)?;
             let load = machine::load();
             let load = load.split(' ').next().unwrap_or_default();
             let Advice { measured, model, predicted, error, serial, .. } = recorded;
-            writeln!(
-                csv,
-                "{round},{},{load},{measured:.3},{model:.3},{},{predicted:.3},{error:.3},{:.3},{serial:.3}",
-                kind.name, recorded.flags, again.measured
-            )?;
+            let seconds = |seconds: f64| format!("{seconds:.3}");
+            rows.rows.push(vec![
+                (round + 1).to_string(),
+                kind.name.into(),
+                load.into(),
+                seconds(measured),
+                seconds(model),
+                recorded.flags.clone(),
+                seconds(predicted),
+                seconds(error),
+                seconds(again.measured),
+                seconds(serial),
+            ]);
             results.push((recorded, again.measured));
         }
         let column = |of: &dyn Fn(&(Advice, f64)) -> f64, decimals| shown(results.iter().map(of), decimals);
@@ -114,7 +137,7 @@ fn measure(bench: &Bench) -> Result<Answer> {
          jobs have a high priority (-15), if that is allowed."
             .into(),
     ];
-    Ok(Answer { table: markdown(&head, &lines), remarks, csv })
+    Ok(Answer { table: markdown(&head, &lines), remarks, rows })
 }
 
 /// Returns the lines of the jobs: the milliseconds of CPU time and of waiting, and the phases.
@@ -140,15 +163,15 @@ struct Advice {
 
 impl Advice {
     /// Runs the jobs with these flags, and asks for the advice.
-    fn of_run(bench: &Bench, input: &Path, flags: &[String]) -> Result<Self> {
+    fn of_run(input: &Path, flags: &[String]) -> Result<Self> {
         // A session has its own share of the processors.
         let mut command = run::command("setsid");
-        command.args(["--wait", "sh", "-c", FIRST, "sh"]).arg(bench.peers.minder());
-        command.env("MINDER_STATE_DIR", bench.peers.state());
-        command.args(["run", "--quiet", "-C", " "]).args(flags).arg(bench.peers.built("burn"));
+        command.args(["--wait", "sh", "-c", FIRST, "sh"]).arg(minder());
+        command.env("MINDER_STATE_DIR", state());
+        command.args(["run", "--quiet", "-C", " "]).args(flags).arg(built("burn"));
         run::finish(command.args(["{1}", "{2}", "{3}"]).stdin(std::fs::File::open(input)?))?;
-        let mut advise = run::command(bench.peers.minder());
-        advise.env("MINDER_STATE_DIR", bench.peers.state()).args(["advise", "last", "--json"]);
+        let mut advise = run::command(minder());
+        advise.env("MINDER_STATE_DIR", state()).args(["advise", "last", "--json"]);
         let json = run::read(&mut advise)?;
         Self::parse(&json).with_context(|| format!("cannot read the advice {json}"))
     }

@@ -3,8 +3,9 @@
 //!
 //! A test fails if they do not say what the rows give, or if a backend of the tree has no line.
 
-use crate::mechanisms::{Point, Rows};
+use crate::samples::Samples;
 use anyhow::{Context, Result};
+use minder_ui::rows::CsvTable;
 use xtask::tree;
 
 /// The page.
@@ -12,20 +13,20 @@ pub(crate) const PAGE: &str = "docs/backends.md";
 
 /// Heads of columns that are filled in, up to the number; the rows that they come from; which of
 /// those.
-const COSTS: [(&str, &str, Option<&str>); 2] = [
-    ("us per wait, ", "docs/measurements/wait-mechanisms.csv", None),
-    ("us per exit, ", "docs/measurements/exit-mechanisms.csv", Some("one")),
+const COSTS: [(&str, &str, &str); 2] = [
+    ("us per wait, ", "docs/measurements/wait-mechanisms.csv", ""),
+    ("us per exit, ", "docs/measurements/exit-mechanisms.csv", "one"),
 ];
 const UNKNOWN: &str = "not measured";
 
 /// Measured rows: those of each entry of [`COSTS`].
-type Measured = [Rows; 2];
+type Measured = [Samples; 2];
 
 /// A column that is filled in.
 struct Column {
     place: usize,
     source: usize,
-    size: u64,
+    size: usize,
 }
 
 /// Writes the costs anew.
@@ -36,13 +37,14 @@ pub(crate) fn write() -> Result<()> {
 }
 
 fn measured() -> Result<Measured> {
-    let read =
-        |(_, file, _): (&str, &str, Option<&str>)| match std::fs::read_to_string(tree::root().join(file)) {
-            Ok(text) => Rows::read(&text).with_context(|| file.to_string()),
-            // It is not measured yet.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Rows::default()),
-            Err(error) => Err(error).with_context(|| file.to_string()),
-        };
+    let read = |(_, file, _): (&str, &str, &str)| match std::fs::read_to_string(tree::root().join(file)) {
+        Ok(text) => {
+            CsvTable::read(&text).and_then(|rows| Samples::read(&rows)).with_context(|| file.to_string())
+        }
+        // It is not measured yet.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Samples::default()),
+        Err(error) => Err(error).with_context(|| file.to_string()),
+    };
     let [waits, ends] = COSTS.map(read);
     Ok([waits?, ends?])
 }
@@ -72,7 +74,7 @@ fn fill(cells: &[&str], name: &str, columns: &[Column], measured: &Measured) -> 
     let mut cells: Vec<String> = cells.iter().map(|cell| (*cell).to_string()).collect();
     for Column { place, source, size } in columns {
         let kind = COSTS[*source].2;
-        let cost = measured[*source].cpu(Point { name, kind, size: *size });
+        let cost = measured[*source].spread((name, kind, *size), "cpu_ns");
         if let Some(cell) = cells.get_mut(*place) {
             *cell = cost.map_or_else(|| UNKNOWN.into(), |cost| figures(cost.median / 1e3));
         }
@@ -120,7 +122,7 @@ mod tests {
         let waits = "mechanism,objects,round,waits,cpu_ns,wall_ns\nepoll,2048,1,9,528,530\nepoll,2,1,9,1,1\n";
         let ends = "mechanism,kind,live,round,exits,cpu_ns,wall_ns\n\
                     epoll,one,10,1,9,12340,1\nepoll,burst,10,1,9,1,1\n";
-        [waits, ends].map(|text| Rows::read(text).unwrap())
+        [waits, ends].map(|text| Samples::read(&CsvTable::read(text).unwrap()).unwrap())
     }
 
     #[test]

@@ -8,10 +8,11 @@ mod chain;
 mod json;
 mod branches;
 
-use super::mechanisms::{build_workspace, compile, locked_versions};
-use super::question::{self, Question};
-use super::samples::{self, Contestant, Numbers, Samples};
-use super::{Asked, Bench, peers::Peers};
+use crate::bench::Bench;
+use crate::peers::Peers;
+use crate::programs::{build_workspace, built, compile, locked_versions};
+use crate::question::{self, Question};
+use crate::samples::{self, Contestant, Numbers, Samples, pairs};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,24 +59,24 @@ struct Lab {
 }
 
 /// `cargo bench-lab cells [--cells N] [--rounds N] [--quick] [--only NAME]...`
-pub(super) fn main(words: &[String]) -> Result<()> {
-    let asked = Asked::parse("cells", &QUESTIONS.map(|q| q.name), words)?;
-    let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };
-    let lab = Lab::ready(&bench, asked.cells)?;
-    question::ask("cells", &QUESTIONS, &asked, &mut bench, &lab, &lab.versions()?)
+pub(crate) fn main(words: &[String]) -> Result<()> {
+    question::answer(("cells", "minder-cells"), &QUESTIONS, words, Peers::none, |_, asked| {
+        let lab = Lab::ready(asked.cells)?;
+        let versions = lab.versions()?;
+        Ok((lab, versions))
+    })
 }
 
 impl Lab {
-    fn ready(bench: &Bench, cells: Option<usize>) -> Result<Self> {
+    fn ready(cells: Option<usize>) -> Result<Self> {
         let program = |name, package| install::programs(&[install::Program { name, package }]);
-        std::fs::create_dir_all(bench.peers.built(WORKSPACE))?;
         let boehm = install::apt(&["libgc-dev"]).and_then(|()| {
-            compile(bench, "cells/boehm", &["-Wall", "-Wextra"], &["-lgc"])
+            compile("cells/boehm", &["-Wall", "-Wextra"], &["-lgc"])
                 .map(PathBuf::from)
                 .map_err(|why| format!("{why:#}"))
         });
         let go = program("go", "golang-go").and_then(|()| {
-            let built = PathBuf::from(bench.peers.built("cells/chain"));
+            let built = PathBuf::from(built("cells/chain"));
             let mut cmd = run::command("go");
             cmd.args(["build", "-o"]).arg(&built).arg(source("chain.go"));
             run::read(&mut cmd).map_err(|why| format!("{why:#}"))?;
@@ -144,7 +145,7 @@ fn timed(program: &Path, words: &[&str]) -> Command {
 
 /// Runs a command, and reads the rows that it printed.
 fn sample(cmd: &mut Command) -> Result<Numbers> {
-    samples::rows(&run::read(cmd)?)
+    samples::numbers(&run::read(cmd)?)
 }
 
 /// Samples all contestants in turn, round after round. A contestant of another project that fails is left
@@ -162,13 +163,13 @@ fn rounds(
             samples.leave_out(who, why);
         }
     }
-    let forgive = |who: &Contestant, why: anyhow::Error| {
+    let forgive = |(who, _): (&Contestant, usize), why: anyhow::Error| {
         if who.name.starts_with("minder") {
             return Err(why).with_context(|| who.title);
         }
         let text = format!("{why:#}").replace('\n', " ");
         Ok(text.replace(&format!("{}/", tree::root().display()), ""))
     };
-    samples.add_rounds(bench, (all, &[size]), |who: &Contestant, _| one(who), forgive)?;
+    samples.add_rounds(bench, &pairs(all, &[size]), |(who, _)| one(who), forgive)?;
     Ok(samples)
 }

@@ -9,10 +9,11 @@ mod timers;
 mod interval;
 mod cyclictest;
 
-use super::mechanisms::{build_workspace, locked_versions};
-use super::question::{self, Question};
-use super::samples::{self, Contestant, Numbers, Samples};
-use super::{Asked, Bench, peers::Peers};
+use crate::bench::Bench;
+use crate::peers::Peers;
+use crate::programs::{build_workspace, locked_versions};
+use crate::question::{self, Question};
+use crate::samples::{self, Contestant, Numbers, Samples, pairs};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use xtask::run;
@@ -55,11 +56,10 @@ struct Program {
 }
 
 /// `cargo bench-lab clock [--rounds N] [--quick] [--only NAME]...`
-pub(super) fn main(words: &[String]) -> Result<()> {
-    let asked = Asked::parse("clock", &QUESTIONS.map(|q| q.name), words)?;
-    let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };
-    let program = Program { path: build_workspace(WORKSPACE)? };
-    question::ask("clock", &QUESTIONS, &asked, &mut bench, &program, &versions()?)
+pub(crate) fn main(words: &[String]) -> Result<()> {
+    question::answer(("clock", "minder::clock"), &QUESTIONS, words, Peers::none, |_, _| {
+        Ok((Program { path: build_workspace(WORKSPACE)? }, versions()?))
+    })
 }
 
 /// Returns the versions of what minder is compared with, and the timer slack that all inherit.
@@ -78,7 +78,7 @@ impl Program {
         cmd.args([question, who.name]);
         cmd.args(numbers.iter().flat_map(|(name, number)| [(*name).to_string(), number.to_string()]));
         // The poller uses the backend that it chooses itself.
-        samples::rows(&run::read(cmd.env_remove("MINDER_BACKEND"))?)
+        samples::numbers(&run::read(cmd.env_remove("MINDER_BACKEND"))?)
     }
 
     /// Measures all contestants in turn, round after round. `numbers` returns the options for a size.
@@ -90,9 +90,9 @@ impl Program {
         numbers: impl Fn(usize) -> Vec<(&'static str, usize)>,
     ) -> Result<Samples> {
         let mut samples = Samples::default();
-        let sample = |who: &Contestant, size| self.sample(question, who, &numbers(size));
-        let forgive = |who: &Contestant, why| Err(why).with_context(|| who.title);
-        samples.add_rounds(bench, (all, sizes), sample, forgive)?;
+        let sample = |(who, size): (&Contestant, usize)| self.sample(question, who, &numbers(size));
+        let fail = |(who, _): (&Contestant, usize), why| Err(why).with_context(|| who.title);
+        samples.add_rounds(bench, &pairs(all, sizes), sample, fail)?;
         Ok(samples)
     }
 }

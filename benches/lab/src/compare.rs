@@ -5,19 +5,23 @@
 
 mod count;
 
-use super::meter;
-use super::peers::Peers;
-use super::samples::{Contestant, Numbers, Samples};
-use super::table::markdown;
-use super::{Asked, Bench};
+use crate::bench::Bench;
+use crate::meter;
+use crate::peers::Peers;
+use crate::programs::{built, input, minder};
+use crate::question::Asked;
+use crate::samples::{Contestant, Numbers, Samples, pairs};
+use crate::table::{markdown, show};
 use anyhow::{Context, Result, bail};
-use minder_bench::Spread;
 use std::path::{Path, PathBuf};
 use xtask::{run, tree};
 
 const RAW: Contestant = Contestant { name: "raw", title: "raw vfork" };
 const BASE: Contestant = Contestant { name: "base", title: "base" };
 const THIS: Contestant = Contestant { name: "this", title: "this" };
+
+/// The samples have no further size.
+const SIZE: usize = 0;
 
 /// What is compared.
 struct Question {
@@ -29,12 +33,11 @@ struct Question {
     has_floor: bool,
     /// The numbers of a sample, as they are called in it and in the table, with their decimals.
     numbers: &'static [(&'static str, &'static str, usize)],
-    sample: fn(&Setting<'_>, &Path) -> Result<Numbers>,
+    sample: Sample,
 }
 
 /// What a sample needs beside the program.
-struct Setting<'a> {
-    peers: &'a Peers,
+struct Setting {
     jobs: usize,
 }
 
@@ -74,7 +77,7 @@ const QUESTIONS: [Question; 9] = [
     }),
 ];
 
-type Sample = fn(&Setting<'_>, &Path) -> Result<Numbers>;
+type Sample = fn(&Setting, &Path) -> Result<Numbers>;
 
 impl Question {
     const fn timed(name: &'static str, jobs: usize, sample: Sample) -> Self {
@@ -92,21 +95,21 @@ impl Question {
     }
 }
 
-impl Setting<'_> {
+impl Setting {
     /// Returns the path of the smallest child.
     fn tiny(&self) -> String {
-        self.peers.built("tiny")
+        built("tiny")
     }
 
     /// Returns a file with a line for each job.
     fn input(&self, jobs: usize) -> Result<PathBuf> {
-        self.peers.input((0..jobs).map(|job| job.to_string()))
+        input((0..jobs).map(|job| job.to_string()))
     }
 
     /// Returns the words that run a child for each line, eight at once. The raw loop takes no flags.
     fn words(&self, program: &Path, flags: &[&str], child: &str) -> Vec<String> {
         let program = program.display().to_string();
-        if program == self.peers.built("rawvfork") {
+        if program == built("rawvfork") {
             return vec![program, "-j8".into(), child.into()];
         }
         let head = [program.as_str(), "run", "-j8"];
@@ -127,18 +130,15 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     let base_program = build(commit.trim())?;
     let mut bench = Bench { peers: Peers::with_floor()?, rounds: 0, quick: asked.quick };
     let mut lines = Vec::new();
-    let mut csv = String::new();
+    let dir = tree::target_dir().join("compare");
     let mut left_out = Vec::new();
-    for question in &QUESTIONS {
-        if !asked.only.is_empty() && !asked.only.iter().any(|name| name == question.name) {
-            continue;
-        }
+    for question in QUESTIONS.iter().filter(|question| asked.includes(question.name)) {
         eprintln!("compare: {}", question.name);
-        bench.rounds = asked.rounds.unwrap_or(if asked.quick { 2 } else { 5 }).min(question.rounds);
+        bench.rounds = asked.rounds(5, 2).min(question.rounds);
         let samples = sample(&bench, question, &base_program)?;
         lines.extend(table_lines(question, &samples));
         left_out.extend(samples.left_out().into_iter().map(|why| format!("{}: {why}", question.name)));
-        csv += &samples.csv()?.lines().map(|row| format!("{},{row}\n", question.name)).collect::<String>();
+        std::fs::write(dir.join(format!("{}.csv", question.name)), samples.rows().text())?;
     }
     let head = ["cost", "base", "this", "this / base", "base / raw vfork", "this / raw vfork"];
     let mut text = format!("# This tree beside {}\n\n{}\n", commit.trim(), markdown(&head, &lines));
@@ -148,8 +148,6 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     for why in left_out {
         text += &format!("- {why}\n");
     }
-    let dir = tree::target_dir().join("compare");
-    std::fs::write(dir.join("compare.csv"), csv)?;
     std::fs::write(dir.join("compare.md"), &text)?;
     println!("{text}");
     Ok(())
@@ -208,45 +206,44 @@ fn build(commit: &str) -> Result<PathBuf> {
 fn sample(bench: &Bench, question: &Question, base: &Path) -> Result<Samples> {
     let floor: &[Contestant] = if question.has_floor { &[RAW] } else { &[] };
     let all = [floor, &[BASE, THIS]].concat();
-    let setting =
-        Setting { peers: &bench.peers, jobs: bench.scaled(question.jobs).max(question.jobs.min(1)) };
-    let raw = PathBuf::from(bench.peers.built("rawvfork"));
-    let program = |who: &Contestant| match *who {
-        RAW => raw.as_path(),
-        BASE => base,
-        _ => bench.peers.minder(),
+    let setting = Setting { jobs: bench.scaled(question.jobs).max(question.jobs.min(1)) };
+    let take = |(who, _): (&Contestant, usize)| match *who {
+        RAW => (question.sample)(&setting, Path::new(&built("rawvfork"))),
+        BASE => (question.sample)(&setting, base),
+        _ => (question.sample)(&setting, &minder()),
     };
     let mut samples = Samples::default();
-    let take = |who: &Contestant, _| (question.sample)(&setting, program(who));
     // An older commit may fail where this one does not.
-    samples.add_rounds(bench, (&all, &[0]), take, |who, why| {
+    samples.add_rounds(bench, &pairs(&all, &[SIZE]), take, |(who, _), why| {
         if *who == THIS { Err(why) } else { Ok(format!("{why:#}")) }
     })?;
     Ok(samples)
 }
 
 fn table_lines(question: &Question, samples: &Samples) -> Vec<Vec<String>> {
-    let show = |spread: Option<Spread>| spread.map_or_else(|| "–".to_string(), |spread| spread.show(3));
+    let ratio = |one: Contestant, other: Contestant, number: &str| {
+        show(samples.ratio((&one, SIZE), (&other, SIZE), number), 3)
+    };
     let line = |(name, title, decimals): &(&str, &str, usize)| {
         vec![
             format!("{}: {title}", question.name),
-            samples.cell(BASE, 0, (name, 1.0, *decimals)),
-            samples.cell(THIS, 0, (name, 1.0, *decimals)),
-            show(samples.ratio(THIS, BASE, 0, name)),
-            show(samples.ratio(BASE, RAW, 0, name)),
-            show(samples.ratio(THIS, RAW, 0, name)),
+            samples.cell((&BASE, SIZE), (*name, 1.0, *decimals)),
+            samples.cell((&THIS, SIZE), (*name, 1.0, *decimals)),
+            ratio(THIS, BASE, name),
+            ratio(BASE, RAW, name),
+            ratio(THIS, RAW, name),
         ]
     };
     question.numbers.iter().map(line).collect()
 }
 
 /// Runs jobs and returns the times for each.
-fn timed(setting: &Setting<'_>, program: &Path, flags: &[&str], child: &str) -> Result<Numbers> {
+fn timed(setting: &Setting, program: &Path, flags: &[&str], child: &str) -> Result<Numbers> {
     cost(setting, &setting.words(program, flags, child))
 }
 
-fn cost(setting: &Setting<'_>, words: &[String]) -> Result<Numbers> {
-    let cost = meter::measure(setting.peers, words, &setting.input(setting.jobs)?)?.checked(setting.jobs)?;
+fn cost(setting: &Setting, words: &[String]) -> Result<Numbers> {
+    let cost = meter::measure(words, &setting.input(setting.jobs)?)?.checked(setting.jobs)?;
     let jobs = setting.jobs.max(1) as f64;
     Ok(vec![("cpu_us".into(), cost.tree_us / jobs), ("wall_us".into(), cost.wall_us / jobs)])
 }

@@ -10,15 +10,17 @@ mod burst;
 mod many;
 mod bytes;
 mod sizes;
-mod chart;
 
-use super::question::{self, Question};
-use super::samples::{self, Numbers, Samples};
-use super::{Asked, Bench, peers::Peers};
+use crate::bench::Bench;
+use crate::peers::Peers;
+use crate::question::{self, Question};
+use crate::samples::{self, Numbers, Samples, pairs};
 use anyhow::{Context, Result, anyhow};
 use kind::Kind;
 use std::path::{Path, PathBuf};
 use xtask::{emacs, run, tree};
+
+pub(crate) use sizes::chart;
 
 /// The directory of the programs in Lisp.
 const PROGRAMS: &str = "bindings/emacs/bench";
@@ -67,12 +69,12 @@ const QUESTIONS: [Question<Emacs>; 6] = [
 ];
 
 /// `cargo bench-lab emacs [--rounds N] [--quick] [--only NAME]...`
-pub(super) fn main(words: &[String]) -> Result<()> {
-    let asked = Asked::parse("emacs", &QUESTIONS.map(|q| q.name), words)?;
-    let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };
-    let emacs = Emacs::ready()?;
-    question::ask("emacs", &QUESTIONS, &asked, &mut bench, &emacs, &emacs.remarks)?;
-    chart::write(&bench)
+pub(crate) fn main(words: &[String]) -> Result<()> {
+    question::answer(("emacs", "the Emacs package"), &QUESTIONS, words, Peers::none, |_, _| {
+        let emacs = Emacs::ready()?;
+        let remarks = emacs.remarks.clone();
+        Ok((emacs, remarks))
+    })
 }
 
 /// What the questions need: the package with its module, and the programs, all compiled.
@@ -130,14 +132,14 @@ impl Emacs {
     ) -> Result<()> {
         let [program, rest @ ..] = words else { return Ok(()) };
         eprintln!("bench: {} {}", prefix.trim_end_matches('_'), words[0]);
-        let sample = |kind: &Kind, size: usize| -> Result<Numbers> {
+        let sample = |(kind, size): (&Kind, usize)| -> Result<Numbers> {
             let mut line = vec![(*program).to_string(), kind.name().to_string()];
             line.extend(rest.iter().map(|word| word.replace("{}", &size.to_string())));
-            let numbers = samples::rows(&self.read(&line)?.0)?;
+            let numbers = samples::numbers(&self.read(&line)?.0)?;
             Ok(numbers.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)).collect())
         };
-        let forgive = |kind: &Kind, why| Err(why).with_context(|| kind.title());
-        samples.add_rounds(bench, (&self.present(kinds), sizes), sample, forgive)
+        let fail = |(kind, _): (&Kind, usize), why| Err(why).with_context(|| kind.title());
+        samples.add_rounds(bench, &pairs(&self.present(kinds), sizes), sample, fail)
     }
 }
 

@@ -5,17 +5,19 @@
 //! finds the threads, the signal handlers or the memory of another. The goals stand beside the measured
 //! values, and those that were missed are marked.
 
-mod samples;
 mod lone;
 mod many;
 mod latency;
 mod threads;
 
-use super::mechanisms::{build_workspace, compile, locked_versions};
-use super::question::{self, Question};
-use super::{Asked, Bench, peers::Peers, round_order};
+use crate::bench::Bench;
+use crate::goals::{Aim, Goal};
+use crate::peers::Peers;
+use crate::programs::{build_workspace, calls_of, compile, locked_versions};
+use crate::question::{self, Question};
+use crate::samples::{self, Contestant, Numbers, Point, Sample, Samples, pairs};
+use crate::table::markdown;
 use anyhow::{Context, Result};
-use samples::{Contestant, Samples, Setting};
 use std::path::PathBuf;
 use xtask::run;
 
@@ -71,12 +73,29 @@ struct Program {
     stamp: String,
 }
 
+/// What the program does in a sample. Zero leaves an option at its default.
+#[derive(Clone, Copy, Debug, Default)]
+struct Setting {
+    question: &'static str,
+    children: usize,
+    at_once: usize,
+    live: usize,
+    host_mib: usize,
+}
+
+/// Processor time of the program, with all its threads.
+const PARENT: &str = "self_ns";
+
+/// Returns processor time of the program and of its children.
+fn tree(sample: &Sample) -> Option<f64> {
+    Some(sample.number(PARENT)? + sample.number("children_ns")?)
+}
+
 /// `cargo bench-lab library [--rounds N] [--quick] [--only NAME]...`
-pub(super) fn main(words: &[String]) -> Result<()> {
-    let asked = Asked::parse("library", &QUESTIONS.map(|q| q.name), words)?;
-    let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };
-    let program = Program::ready(&bench)?;
-    question::ask("library", &QUESTIONS, &asked, &mut bench, &program, &[versions()?])
+pub(crate) fn main(words: &[String]) -> Result<()> {
+    question::answer(("library", "the library minder"), &QUESTIONS, words, Peers::none, |_, _| {
+        Ok((Program::ready()?, vec![versions()?]))
+    })
 }
 
 /// Returns the versions of what minder is compared with.
@@ -89,11 +108,8 @@ fn versions() -> Result<String> {
 }
 
 impl Program {
-    fn ready(bench: &Bench) -> Result<Self> {
-        let child = |name| {
-            compile(bench, name, &["-static", "-nostdlib"], &[])
-                .with_context(|| format!("benches/peers/{name}.c does not build; cure: a C compiler"))
-        };
+    fn ready() -> Result<Self> {
+        let child = |name| compile(name, &["-static", "-nostdlib"], &[]);
         let [tiny, sleeper, stamp] = ["tiny", "child", "stamp"].map(child);
         Ok(Self { path: build_workspace(WORKSPACE)?, tiny: tiny?, sleeper: sleeper?, stamp: stamp? })
     }
@@ -114,9 +130,10 @@ impl Program {
         words
     }
 
-    /// Measures one contestant once, and returns what the program printed.
-    fn sample(&self, contestant: Contestant, setting: &Setting) -> Result<String> {
-        run::read(run::bounded(SAMPLE_TIMEOUT, &self.path).args(self.words(contestant, setting)))
+    /// Measures one contestant once.
+    fn sample(&self, contestant: Contestant, setting: &Setting) -> Result<Numbers> {
+        let words = self.words(contestant, setting);
+        samples::numbers(&run::read(run::bounded(SAMPLE_TIMEOUT, &self.path).args(words))?)
     }
 
     /// Returns how many system calls one more child takes, with those of the child and of all threads;
@@ -125,7 +142,7 @@ impl Program {
         const FEW: usize = 200;
         const MANY: usize = 600;
         let count = |children| {
-            let words = self.words(contestant, &Setting { children, ..setting.clone() });
+            let words = self.words(contestant, &Setting { children, ..*setting });
             let mut cmd = run::bounded(SAMPLE_TIMEOUT, "strace");
             cmd.args(["-f", "-c", "-q"]).arg(&self.path).args(words);
             let (_, table) = run::read_both(&mut cmd).ok()?;
@@ -136,38 +153,66 @@ impl Program {
         Some(more / (MANY - FEW) as f64)
     }
 
-    /// Measures these contestants in turn, round after round.
-    fn rounds(&self, bench: &Bench, contestants: &[(Contestant, Setting)]) -> Result<Samples> {
+    /// Measures all contestants in turn, round after round. `setting` returns what one does at a
+    /// size.
+    fn rounds(
+        &self,
+        bench: &Bench,
+        (all, sizes): (&[Contestant], &[usize]),
+        setting: impl Fn(&Contestant, usize) -> Setting,
+    ) -> Result<Samples> {
         let mut samples = Samples::default();
-        let places: Vec<usize> = (0..contestants.len()).collect();
-        for round in 0..bench.rounds {
-            bench.round(round);
-            for place in round_order(round, &places) {
-                let (contestant, setting) = &contestants[place];
-                samples.add(round, *contestant, setting, &self.sample(*contestant, setting)?)?;
-            }
-        }
+        let sample = |(who, size): (&Contestant, usize)| self.sample(*who, &setting(who, size));
+        let fail = |(who, _): (&Contestant, usize), why| Err(why).with_context(|| who.title);
+        samples.add_rounds(bench, &pairs(all, sizes), sample, fail)?;
         Ok(samples)
     }
 }
 
-/// Returns the total of the column `calls` in a table of `strace -c`.
-fn calls_of(table: &str) -> Option<f64> {
-    let total = table.lines().find(|line| line.ends_with(" total"))?;
-    // % time, seconds, usecs/call, calls, errors (if there are any), syscall.
-    total.split_whitespace().nth(3)?.parse().ok()
+/// Returns goals for the ratio of processor time: that of the parent, and that with the children.
+fn goals_of_pair<'a>(
+    samples: &Samples,
+    what: &str,
+    above: impl Into<Point<'a>>,
+    below: impl Into<Point<'a>>,
+    [parent, with_children]: [Aim; 2],
+) -> [Goal; 2] {
+    let above = above.into();
+    let below = below.into();
+    [
+        Goal::ratio(format!("{what}, CPU of the parent"), samples.ratio(above, below, PARENT), parent),
+        Goal::ratio(
+            format!("{what}, CPU with the children"),
+            samples.ratio(above, below, tree),
+            with_children,
+        ),
+    ]
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A line of a table of costs: its title, its samples, and the system calls of a child.
+type Line<'a> = (String, Point<'a>, Option<f64>);
 
-    #[test]
-    fn calls_come_from_the_last_line_of_strace() {
-        let table = "% time     seconds  usecs/call     calls    errors syscall\n\
-                     ------ ----------- ----------- --------- --------- ----------------\n\
-                     90.00    0.001000          10       100           read\n\
-                     100.00    0.001100          10       104         4 total\n";
-        assert_eq!((calls_of(table), calls_of("strace: no such program\n")), (Some(104.0), None));
-    }
+/// Returns a table of what a child costs, in microseconds.
+fn costs(samples: &Samples, lines: &[Line<'_>]) -> String {
+    let line = |(title, point, calls): &Line<'_>| {
+        vec![
+            title.clone(),
+            samples.cell(*point, (PARENT, 1e-3, 1)),
+            samples.cell(*point, (tree, 1e-3, 1)),
+            samples.cell(*point, ("wall_ns", 1e-3, 1)),
+            calls.map_or_else(|| "–".into(), |calls| format!("{calls:.1}")),
+            samples.cell(*point, ("threads", 1.0, 0)),
+            samples.cell(*point, ("hwm_kib", 1.0 / 1024.0, 1)),
+        ]
+    };
+    let head = [
+        "contestant",
+        "CPU of the parent us/child",
+        "with the children us/child",
+        "wall us/child",
+        "system calls/child",
+        "threads",
+        "HWM MiB",
+    ];
+    markdown(&head, &lines.iter().map(line).collect::<Vec<_>>())
 }

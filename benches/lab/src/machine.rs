@@ -1,6 +1,6 @@
 //! What a figure is worth nothing without: machine, system, load, versions.
 
-use super::peers::Peers;
+use crate::peers::Peers;
 use anyhow::Result;
 use std::fmt::Write;
 use xtask::run;
@@ -39,7 +39,7 @@ pub(crate) fn describe(peers: &Peers, rounds: usize, load_before: &str) -> Resul
         load()
     )?;
     for runner in &peers.runners {
-        if let Some(words) = runner.version(peers) {
+        if let Some(words) = runner.version() {
             let told = run::read(run::command(&words[0]).args(&words[1..])).unwrap_or_default();
             writeln!(text, "- {}: {}", runner.name(), told.lines().next().unwrap_or("unknown"))?;
         }

@@ -1,6 +1,8 @@
 //! Runs one program under `benches/peers/meter.c` and reads what it cost.
 
-use super::peers::Peers;
+use crate::processes::started;
+use crate::programs::{built, state};
+use crate::samples::Numbers;
 use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -37,45 +39,41 @@ impl Cost {
         Ok(self)
     }
 
-    /// The part of a row of CSV that every question shares.
-    pub(crate) fn csv(&self) -> String {
-        format!("{},{},{},{}", self.wall_us, self.tree_us, self.self_us, self.status)
+    /// Returns the numbers of a sample, with a prefix before their names.
+    pub(crate) fn numbers(&self, prefix: &str) -> Numbers {
+        let numbers = [
+            ("wall_us", self.wall_us),
+            ("tree_us", self.tree_us),
+            ("self_us", self.self_us),
+            ("status", self.status.into()),
+        ];
+        numbers.map(|(name, value)| (format!("{prefix}{name}"), value)).into()
     }
 }
 
-/// The names of the columns that [`Cost::csv`] fills.
-pub(crate) const CSV: &str = "wall_us,tree_us,self_us,status";
-
 /// Runs `words` with `input` as standard input; output goes nowhere.
-pub(crate) fn measure(peers: &Peers, words: &[String], input: &Path) -> Result<Cost> {
-    measure_to(peers, words, input, "/dev/null")
+pub(crate) fn measure(words: &[String], input: &Path) -> Result<Cost> {
+    measure_to(words, input, "/dev/null")
 }
 
 /// Runs `words` with `input` as standard input and the file `output` as standard output.
-pub(crate) fn measure_to(peers: &Peers, words: &[String], input: &Path, output: &str) -> Result<Cost> {
+pub(crate) fn measure_to(words: &[String], input: &Path, output: &str) -> Result<Cost> {
     let before = started();
-    run::finish(command(peers, words, input)?.stdout(File::create(output)?))?;
-    Ok(Cost { started: started() - before, ..read(peers)? })
-}
-
-/// How many processes and threads this machine has started since it was booted.
-fn started() -> usize {
-    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-    let number = text.lines().find_map(|l| l.strip_prefix("processes "));
-    number.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
+    run::finish(command(words, input)?.stdout(File::create(output)?))?;
+    Ok(Cost { started: started() - before, ..read()? })
 }
 
 /// The metered command, ready to be started.
-pub(crate) fn command(peers: &Peers, words: &[String], input: &Path) -> Result<Command> {
-    let mut cmd = run::command(peers.built("meter"));
-    cmd.arg(peers.built("cost")).args(words);
-    cmd.stdin(File::open(input)?).stderr(File::create(peers.built("errors"))?);
-    cmd.env("XDG_STATE_HOME", peers.state()).env("PARALLEL_HOME", peers.state().join("gnu"));
-    cmd.env("MINDER_STATE_DIR", peers.state().join("minder"));
+pub(crate) fn command(words: &[String], input: &Path) -> Result<Command> {
+    let mut cmd = run::command(built("meter"));
+    cmd.arg(built("cost")).args(words);
+    cmd.stdin(File::open(input)?).stderr(File::create(built("errors"))?);
+    cmd.env("XDG_STATE_HOME", state()).env("PARALLEL_HOME", state().join("gnu"));
+    cmd.env("MINDER_STATE_DIR", state().join("minder"));
     // The same for all runners, whatever the user has set. GNU parallel would start the user's shell for
     // each job; the smaller shell is to its advantage. It reads options from the variable and from the
     // home directory.
-    let home = peers.state().join("home");
+    let home = state().join("home");
     std::fs::create_dir_all(&home)?;
     cmd.env("HOME", home).env("SHELL", "/bin/sh").env("PARALLEL_SHELL", "/bin/sh");
     cmd.env_remove("PARALLEL").env_remove("MAKEFLAGS").env_remove("XDG_CONFIG_HOME");
@@ -84,13 +82,13 @@ pub(crate) fn command(peers: &Peers, words: &[String], input: &Path) -> Result<C
 }
 
 /// What the meter wrote when the command had ended.
-pub(crate) fn read(peers: &Peers) -> Result<Cost> {
-    let text = std::fs::read_to_string(peers.built("cost")).context("the meter wrote nothing")?;
+pub(crate) fn read() -> Result<Cost> {
+    let text = std::fs::read_to_string(built("cost")).context("the meter wrote nothing")?;
     let numbers: Vec<f64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
     let [wall_us, tree_us, self_us, _maxrss, status] = numbers[..] else {
         bail!("the meter wrote `{}`", text.trim())
     };
     #[expect(clippy::cast_possible_truncation, reason = "an exit status is a small whole number")]
     let status = status as i32;
-    Ok(Cost { wall_us, tree_us, self_us, status, started: 0, errors: peers.built("errors").into() })
+    Ok(Cost { wall_us, tree_us, self_us, status, started: 0, errors: built("errors").into() })
 }

@@ -9,20 +9,11 @@ mod parallel_output;
 mod single;
 mod record;
 
-use super::{Answer, Asked, Bench, machine, peers::Peers, report};
-use anyhow::{Context, Result};
-use fixtures::Fixtures;
+use crate::peers::Peers;
+use crate::question::{self, Question};
+use anyhow::Result;
 
-/// One question, and how it is answered.
-struct Question {
-    name: &'static str,
-    what: &'static str,
-    /// How many rounds tell enough, unless the caller says.
-    rounds: usize,
-    ask: fn(&Bench, &Fixtures<'_>) -> Result<Answer>,
-}
-
-const QUESTIONS: [Question; 6] = [
+const QUESTIONS: [Question<()>; 6] = [
     Question {
         name: "grouped",
         what: "64 concurrent jobs of 16 MiB of lines, each shown after its exit",
@@ -57,25 +48,9 @@ const QUESTIONS: [Question; 6] = [
 ];
 
 /// `cargo bench-lab output [--rounds N] [--quick] [--only NAME]...`
-pub(super) fn main(words: &[String]) -> Result<()> {
-    let asked = Asked::parse("output", &QUESTIONS.map(|q| q.name), words)?;
-    let peers = Peers::ready()?;
-    tools::ready(&peers)?;
-    let rounds = asked.rounds.unwrap_or(0);
-    let mut bench = Bench { peers, rounds, quick: asked.quick };
-    for question in
-        QUESTIONS.iter().filter(|q| asked.only.is_empty() || asked.only.iter().any(|o| o == q.name))
-    {
-        if asked.rounds.is_none() {
-            bench.rounds = if asked.quick { question.rounds.min(3) } else { question.rounds };
-        }
-        eprintln!("bench: {}: {}", question.name, question.what);
-        let before = machine::load();
-        let fixtures = Fixtures::new(&bench.peers)?;
-        let answer = (question.ask)(&bench, &fixtures).with_context(|| format!("bench {}", question.name))?;
-        let scale = if bench.quick { ", a tenth of it" } else { "" };
-        let what = format!("{}{scale}", question.what);
-        report("output", (question.name, &what), &bench, &answer, &before)?;
-    }
-    Ok(())
+pub(crate) fn main(words: &[String]) -> Result<()> {
+    question::answer(("output", "minder run"), &QUESTIONS, words, Peers::ready, |_, _| {
+        tools::ready()?;
+        Ok(((), Vec::new()))
+    })
 }

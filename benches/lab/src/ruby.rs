@@ -10,18 +10,20 @@ mod server;
 mod http;
 mod pipe;
 mod fibers;
-mod chart;
 
-use super::mechanisms::compile;
-use super::question::{self, Question};
-use super::samples::{self, Numbers, Samples};
-use super::{Asked, Bench, peers::Peers};
+use crate::bench::Bench;
+use crate::peers::Peers;
+use crate::programs::compile;
+use crate::question::{self, Question};
+use crate::samples::{self, Numbers, Samples, pairs};
 use anyhow::{Context, Result, anyhow};
 use contestant::Contestant;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use xtask::install::Missing;
 use xtask::{ruby, run, tree};
+
+pub(crate) use http::chart;
 
 /// The directory of the programs in Ruby.
 const PROGRAMS: &str = "benches/peers/ruby";
@@ -63,12 +65,12 @@ const QUESTIONS: [Question<Ruby>; 7] = [
 ];
 
 /// `cargo bench-lab ruby [--rounds N] [--quick] [--only NAME]...`
-pub(super) fn main(words: &[String]) -> Result<()> {
-    let asked = Asked::parse("ruby", &QUESTIONS.map(|q| q.name), words)?;
-    let mut bench = Bench { peers: Peers::none()?, rounds: 0, quick: asked.quick };
-    let ruby = Ruby::ready(&bench)?;
-    question::ask("ruby", &QUESTIONS, &asked, &mut bench, &ruby, &ruby.versions)?;
-    chart::write(&bench)
+pub(crate) fn main(words: &[String]) -> Result<()> {
+    question::answer(("ruby", "the Ruby gem"), &QUESTIONS, words, Peers::none, |_, _| {
+        let ruby = Ruby::ready()?;
+        let versions = ruby.versions.clone();
+        Ok((ruby, versions))
+    })
 }
 
 /// What the questions need: the gem, the other schedulers, and the programs in C.
@@ -87,17 +89,13 @@ struct Ruby {
 }
 
 impl Ruby {
-    fn ready(bench: &Bench) -> Result<Self> {
+    fn ready() -> Result<Self> {
         ruby::ready().map_err(|why| anyhow!("{why}"))?;
         let library = ruby::extension(ruby::Profile::Release)?;
         let reference = ruby::sources().map(|source| source.join(ruby::REFERENCE));
         let list = "require 'minder'; puts Minder::Scheduler.available_backends";
         let backends = run::read(interpreter(&library).args(["-e", list]))?;
-        std::fs::create_dir_all(bench.peers.built("ruby"))?;
-        let program = |name| {
-            compile(bench, name, &["-Wall", "-Wextra"], &[])
-                .with_context(|| format!("benches/peers/{name}.c does not build; cure: a C compiler"))
-        };
+        let program = |name| compile(name, &["-Wall", "-Wextra"], &[]);
         let version = "require 'minder'; puts \"#{RUBY_DESCRIPTION}; minder #{Minder::VERSION}\"";
         let mut versions = vec![run::read(interpreter(&library).args(["-e", version]))?.trim().to_string()];
         let archive = ruby::sources().ok().map(|source| std::fs::read_to_string(source.join("ARCHIVE")));
@@ -152,7 +150,7 @@ impl Ruby {
         bench: &Bench,
         all: &[Contestant],
         sizes: &[usize],
-        sample: impl Fn(&Contestant, usize) -> Result<Numbers>,
+        sample: impl Fn((&Contestant, usize)) -> Result<Numbers>,
     ) -> Result<Samples> {
         let mut samples = Samples::default();
         for who in all {
@@ -160,10 +158,10 @@ impl Ruby {
                 samples.leave_out(who, why);
             }
         }
-        let forgive = |who: &Contestant, why| {
+        let forgive = |(who, _): (&Contestant, usize), why| {
             if who.is_peer() { Ok(self.short(&why)) } else { Err(why).with_context(|| who.title()) }
         };
-        samples.add_rounds(bench, (all, sizes), sample, forgive)?;
+        samples.add_rounds(bench, &pairs(all, sizes), sample, forgive)?;
         Ok(samples)
     }
 
@@ -184,7 +182,7 @@ impl Ruby {
         cmd.envs(ruby.get_envs().filter_map(|(name, value)| Some((name, value?))));
         cmd.env_remove("MINDER_BACKEND");
         cmd.arg(tree::root().join(PROGRAMS).join(program)).args(words);
-        samples::rows(&run::read(&mut cmd)?)
+        samples::numbers(&run::read(&mut cmd)?)
     }
 }
 

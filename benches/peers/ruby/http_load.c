@@ -3,8 +3,8 @@
  * Each of the N connections sends a request, waits for the response, and sends the next one. With --close,
  * each request has a separate connection. --idle opens further connections first, which never send. The first
  * requests (--warm) are not measured; when all of them were answered, the measurement starts. The program
- * fails after S seconds. Prints one line:
- *   requests,seconds,p50_us,p99_us,server_cpu_ns,client_cpu_ns
+ * fails after S seconds. Prints lines `name,value`: requests, seconds, p50_us, p99_us, server_cpu_ns and
+ * client_cpu_ns.
  * server_cpu_ns is the processor time of the process PID, with all its threads and those that ended, from the
  * first measured request to the last response, before a connection is closed; 0 without --pid.
  *
@@ -184,7 +184,7 @@ static int compare(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Measures the requests and prints the line. */
+/* Measures the requests and prints the lines. */
 static void measure(pid_t pid)
 {
     long long begin, end, client = 0, used = 0;
@@ -201,9 +201,10 @@ static void measure(pid_t pid)
     used = now(clock) - used;
     client = now(CLOCK_PROCESS_CPUTIME_ID) - client;
     qsort(latencies, (size_t)requests, sizeof *latencies, compare);
-    printf("%ld,%.6f,%.1f,%.1f,%lld,%lld\n", answered, (double)(end - begin) / 1e9,
-           (double)latencies[requests / 2] / 1e3, (double)latencies[requests * 99 / 100] / 1e3,
-           pid ? used : 0, client);
+    printf("requests,%ld\nseconds,%.6f\n", answered, (double)(end - begin) / 1e9);
+    printf("p50_us,%.1f\n", (double)latencies[requests / 2] / 1e3);
+    printf("p99_us,%.1f\n", (double)latencies[requests * 99 / 100] / 1e3);
+    printf("server_cpu_ns,%lld\nclient_cpu_ns,%lld\n", pid ? used : 0, client);
 }
 
 static long number(const char *text, long least)

@@ -3,11 +3,11 @@
 //! A phase is counted as the difference of two runs: one that ends when the phase begins, and one that ends
 //! after it. The simulated processor is the same on every machine.
 
-use super::super::mechanisms::grouped;
-use super::super::samples::{Numbers, Samples};
-use super::super::table::markdown;
-use super::super::{Answer, Bench};
 use super::{Lab, SAMPLE_TIMEOUT};
+use crate::bench::{Answer, Bench};
+use crate::programs::built;
+use crate::samples::{Numbers, Samples};
+use crate::table::{grouped, markdown};
 use anyhow::{Context, Result};
 use xtask::{install, run};
 
@@ -48,14 +48,14 @@ pub(super) fn branches(bench: &Bench, lab: &Lab) -> Result<Answer> {
     for (heap, block) in HEAPS {
         eprintln!("  {heap}, {block} KiB");
         for phase in PHASES {
-            let count = |end| count(bench, lab, (heap, block), cells, (phase, end));
+            let count = |end| count(lab, (heap, block), cells, (phase, end));
             let before = count("until")?;
             let after = count("through")?;
             let numbers = after.into_iter().zip(before).map(|((name, after), (_, before))| {
                 // Two runs of the same program differ by some events.
                 (format!("{phase}-{name}"), (after - before).max(0.0))
             });
-            samples.add(0, heap, block, numbers.collect());
+            samples.add(1, (heap, block), numbers.collect());
         }
     }
     let mut table = String::new();
@@ -67,24 +67,23 @@ pub(super) fn branches(bench: &Bench, lab: &Lab) -> Result<Answer> {
         format!(
             "{} cells; counts for a thousand of them, by cachegrind ({}), which simulates {}, and a branch \
              predictor simpler than that of a current processor. D1 misses are of reads and writes.",
-            grouped(cells as u64),
+            grouped(cells),
             version.trim(),
             CACHES.join(" ")
         ),
         "Two runs, until a phase and through it, are subtracted: tens of events are noise.".into(),
     ];
-    Ok(Answer { table: table.trim_end().to_string() + "\n", remarks, csv: samples.csv()? })
+    Ok(Answer::new(&samples, table.trim_end().to_string() + "\n", remarks))
 }
 
 /// Counts the events of one run.
 fn count(
-    bench: &Bench,
     lab: &Lab,
     (heap, block): (&str, usize),
     cells: usize,
     (phase, end): (&str, &str),
 ) -> Result<Numbers> {
-    let file = bench.peers.built("cells/cachegrind");
+    let file = built("cells/cachegrind");
     let mut cmd = run::bounded(SAMPLE_TIMEOUT, "valgrind");
     cmd.args(["-q", "--tool=cachegrind", "--branch-sim=yes"]);
     cmd.args(CACHES).arg(format!("--cachegrind-out-file={file}")).arg(&lab.program);
@@ -135,8 +134,8 @@ fn counts(samples: &Samples, phase: &str, cells: usize) -> String {
     let head = ["heap", "KiB", "instructions", "I1 misses", "D1 misses", "branches", "mispredicted"];
     let line = |(heap, block): &(&str, usize)| {
         let cell = |(name, _): &(&str, &[&str])| {
-            let spread = samples.spread(heap, *block, &format!("{phase}-{name}"), 1.0 / thousands);
-            spread.map_or_else(|| "–".to_string(), |spread| short(spread.median))
+            let spread = samples.spread((*heap, *block), format!("{phase}-{name}").as_str());
+            spread.map_or_else(|| "–".to_string(), |spread| short(spread.median / thousands))
         };
         [(*heap).to_string(), block.to_string()].into_iter().chain(COUNTS.iter().map(cell)).collect()
     };
@@ -166,7 +165,7 @@ mod tests {
     #[test]
     fn table_has_a_line_for_each_heap() {
         let mut samples = Samples::default();
-        samples.add(0, "minder", 64, vec![("refill-half-branches".into(), 2_500.0)]);
+        samples.add(1, ("minder", 64), vec![("refill-half-branches".into(), 2_500.0)]);
         let table = counts(&samples, "refill-half", 1_000_000);
         assert_eq!(table.lines().count(), 2 + HEAPS.len());
         assert!(table.contains("| minder | 64 | – | – | – | 5.00 | – |"), "{table}");

@@ -1,9 +1,10 @@
 //! A chain of cells, as in the published experiment: collections, and allocating again.
 
-use super::super::mechanisms::{Aim, Goal, goals_table, grouped};
-use super::super::samples::{Contestant, Numbers, Samples};
-use super::super::{Answer, Bench};
 use super::{Lab, rounds, sample, source, timed};
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::{Contestant, Numbers, Samples};
+use crate::table::grouped;
 use anyhow::Result;
 use std::path::Path;
 
@@ -33,17 +34,15 @@ pub(super) fn chain(bench: &Bench, lab: &Lab) -> Result<Answer> {
         _ => None,
     };
     let samples = rounds(bench, &ALL, cells, missing, |who| one(lab, who, cells))?;
-    let table = format!(
-        "Goals are for medians; ratios are formed within a round.\n\n{}\n\
-         Nanoseconds of CPU time for each cell:\n\n{}\n\
+    let tables = format!(
+        "Nanoseconds of CPU time for each cell:\n\n{}\n\
          Milliseconds of a whole collection, CPU time and wall time:\n\n{}",
-        goals_table(&goals_of(&samples, cells)),
         costs(&samples, cells),
         pauses(&samples, cells)
     );
-    let mut remarks = samples.left_out();
+    let mut remarks = Vec::new();
     if cells < wanted {
-        remarks.push(format!("{} cells do not fit into the free memory", grouped(wanted as u64)));
+        remarks.push(format!("{} cells do not fit into the free memory", grouped(wanted)));
     }
     remarks.push(format!(
         "{} cells; the published number is {}. CPU time of the whole process. Live: the second of two full \
@@ -53,8 +52,8 @@ pub(super) fn chain(bench: &Bench, lab: &Lab) -> Result<Answer> {
          compared with the length of the chain; the baseline code is what a processor without popcnt \
          needs, on as many bits. Not in order: no cell is followed by its neighbour in memory; in the other \
          chains of live cells each is. Building includes the first use of memory.",
-        grouped(cells as u64),
-        grouped(CELLS as u64)
+        grouped(cells),
+        grouped(CELLS)
     ));
     remarks.push(
         "Emacs, SBCL and Go also collect what they have themselves. Emacs makes and thins the chain in byte \
@@ -64,7 +63,7 @@ pub(super) fn chain(bench: &Bench, lab: &Lab) -> Result<Answer> {
          taken for an address would keep a part of it."
             .into(),
     );
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    Ok(Answer::with_goals(&samples, &goals_of(&samples, cells), &tables, remarks))
 }
 
 /// Returns the number of cells, or a tenth of it for each time that the memory is too small.
@@ -104,8 +103,8 @@ fn one(lab: &Lab, who: &Contestant, cells: usize) -> Result<Numbers> {
 }
 
 fn goals_of(samples: &Samples, cells: usize) -> Vec<Goal> {
-    let value = |who, name| samples.spread(who, cells, name, 1.0);
-    let thousandths = |who, name| samples.spread(who, cells, name, 1e3);
+    let value = |who: Contestant, name| samples.spread((&who, cells), name);
+    let thousandths = |who, name| value(who, name).map(|value| value.scaled(1e3));
     let at_most = Aim::AtMost;
     let mut goals = vec![
         Goal::of("all dead: the collection", " ms", value(OURS, "dead_ms"), at_most(2.0)),
@@ -132,7 +131,7 @@ fn goals_of(samples: &Samples, cells: usize) -> Vec<Goal> {
     for other in [EMACS, SBCL, BOEHM, GO] {
         for (what, name) in [("all dead", "dead_ms"), ("all live", "live_ms"), ("half dead", "half_ms")] {
             let what = format!("{what}: {} over minder", other.title);
-            goals.push(Goal::ratio(what, samples.ratio(other, OURS, cells, name), Aim::None));
+            goals.push(Goal::ratio(what, samples.ratio((&other, cells), (&OURS, cells), name), Aim::None));
         }
     }
     goals

@@ -1,9 +1,10 @@
 //! A message of a language server: how fast it is parsed, and what dropping its values takes.
 
-use super::super::mechanisms::{Aim, Goal, goals_table};
-use super::super::samples::{Contestant, Samples};
-use super::super::{Answer, Bench};
 use super::{Lab, rounds, sample};
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::programs::built;
+use crate::samples::{Contestant, Samples};
 use anyhow::Result;
 use xtask::run;
 
@@ -24,7 +25,7 @@ const SERDE_TYPED: Contestant =
 const ALL: [Contestant; 6] = [OURS, SERDE, SONIC, EMACS, TYPED, SERDE_TYPED];
 
 pub(super) fn json(bench: &Bench, lab: &Lab) -> Result<Answer> {
-    let file = bench.peers.built("cells/message.json");
+    let file = built("cells/message.json");
     run::read(&mut lab.ours(&["message", &file]))?;
     let bytes = std::fs::metadata(&file)?.len();
     let missing = |who: &Contestant| if *who == EMACS { lab.emacs.as_ref().err().cloned() } else { None };
@@ -34,38 +35,32 @@ pub(super) fn json(bench: &Bench, lab: &Lab) -> Result<Answer> {
         }
         sample(&mut lab.ours(&["json", who.name, &file, &TIMES.to_string()]))
     })?;
-    let table = format!(
-        "Goals are for medians; ratios are formed within a round.\n\n{}\n{}",
-        goals_table(&goals_of(&samples)),
-        costs(&samples)
-    );
-    let mut remarks = samples.left_out();
-    remarks.push(format!(
-        "A message of {bytes} bytes with 4,000 completions as of a language server. A process parses it \
-         {TIMES} times ({TIMES_EMACS} in Emacs) and drops the values each time; the numbers are medians of \
-         CPU time. MB: 1,000,000 bytes. The memory of a region is used again for the next message. Typed: \
-         structures of Rust with their own strings, by `minder_cells::from_view`."
-    ));
-    remarks.push(
+    let remarks = vec![
+        format!(
+            "A message of {bytes} bytes with 4,000 completions as of a language server. A process parses it \
+             {TIMES} times ({TIMES_EMACS} in Emacs) and drops the values each time; the numbers are medians \
+             of CPU time. MB: 1,000,000 bytes. The memory of a region is used again for the next message. \
+             Typed: structures of Rust with their own strings, by `minder_cells::from_view`."
+        ),
         "serde_json takes memory from the allocator of the system and gives it back, which is a large part \
          of its time. Emacs makes property lists and vectors; its drop is a full collection."
             .into(),
-    );
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    ];
+    Ok(Answer::with_goals(&samples, &goals_of(&samples), &costs(&samples), remarks))
 }
 
 fn goals_of(samples: &Samples) -> Vec<Goal> {
-    let value = |name| samples.spread(OURS, SIZE, name, 1.0);
+    let value = |name| samples.spread((&OURS, SIZE), name);
     let mut goals = vec![
         Goal::of("parsing", " MB/s", value("parse_mb_s"), Aim::AtLeast(600.0)),
         Goal::of("drop of a region", " us", value("drop_us"), Aim::AtMost(10.0)),
     ];
-    let typed = samples.ratio(TYPED, SERDE_TYPED, SIZE, "parse_ms");
+    let typed = samples.ratio((&TYPED, SIZE), (&SERDE_TYPED, SIZE), "parse_ms");
     goals.push(Goal::ratio("typed values: minder over serde_json", typed, Aim::None));
     for other in [SERDE, SONIC, EMACS] {
         for (what, name) in [("parsing", "parse_ms"), ("drop", "drop_us")] {
             let what = format!("{what}: {} over minder", other.title);
-            goals.push(Goal::ratio(what, samples.ratio(other, OURS, SIZE, name), Aim::None));
+            goals.push(Goal::ratio(what, samples.ratio((&other, SIZE), (&OURS, SIZE), name), Aim::None));
         }
     }
     goals

@@ -1,12 +1,15 @@
 //! `minder clock measure` beside cyclictest of rt-tests: whether both find the same lateness.
 
-use super::super::mechanisms::{Aim, Goal, goals_table, grouped};
-use super::super::peers::Peers;
-use super::super::samples::{Contestant, Numbers, Samples};
-use super::super::{Answer, Bench};
 use super::Program;
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::peers::Peers;
+use crate::processes::processors;
+use crate::programs::minder;
+use crate::samples::{Contestant, Numbers, Samples, pairs};
+use crate::table::grouped;
 use anyhow::{Context, Result, bail};
-use std::path::Path;
+use minder_ui::rows::CsvTable;
 use xtask::{install, run};
 
 const LOOPS: usize = 2_000;
@@ -21,31 +24,25 @@ const ALL: [Contestant; 2] = [OURS, CYCLICTEST];
 
 pub(super) fn cyclictest(bench: &Bench, _: &Program) -> Result<Answer> {
     let loops = if bench.quick { LOOPS_QUICK } else { LOOPS };
-    let peers = Peers::of_minder_alone()?;
-    let processor = first_processor()?;
+    Peers::of_minder_alone()?;
+    let processor = processors()?[0].to_string();
     let mut samples = Samples::default();
     let wanted = install::Program { name: "cyclictest", package: "rt-tests" };
     if let Err(why) = install::programs(&[wanted]) {
         samples.leave_out(CYCLICTEST, why);
     }
-    let sample = |who: &Contestant, _| match *who {
+    let sample = |(who, _): (&Contestant, usize)| match *who {
         CYCLICTEST => by_cyclictest(&processor, loops),
-        _ => by_minder(peers.minder(), &processor, loops),
+        _ => by_minder(&processor, loops),
     };
-    let forgive = |who: &Contestant, why| Err(why).with_context(|| who.title);
-    samples.add_rounds(bench, (&ALL, &[PERIOD_US]), sample, forgive)?;
-    let table = format!(
-        "Goals are for medians; ratios are formed within a round.\n\n{}\n{}",
-        goals_table(&goals_of(&samples)),
-        costs(&samples)
-    );
-    let mut remarks = samples.left_out();
-    remarks.push(versions(peers.minder())?);
+    let fail = |(who, _): (&Contestant, usize), why| Err(why).with_context(|| who.title);
+    samples.add_rounds(bench, &pairs(&ALL, &[PERIOD_US]), sample, fail)?;
+    let mut remarks = vec![versions()?];
     remarks.push(format!(
         "{} sleeps of 1 ms by clock_nanosleep until an absolute time, in one thread. cyclictest sleeps \
          until multiples of 1 ms, minder until 1 ms after the clock was read. cyclictest counts whole \
          microseconds; the middle of each is used.",
-        grouped(loops as u64)
+        grouped(loops)
     ));
     remarks.push(format!(
         "By strace, cyclictest changes neither timer slack nor priority: with `--policy other` the thread \
@@ -53,24 +50,16 @@ pub(super) fn cyclictest(bench: &Bench, _: &Program) -> Result<Answer> {
          both programs run under `taskset -c {processor}`. `--laptop` leaves /dev/cpu_dma_latency alone. \
          Neither locks its memory, except for 30 bytes of cyclictest."
     ));
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    Ok(Answer::with_goals(&samples, &goals_of(&samples), &costs(&samples), remarks))
 }
 
 /// Returns the versions of both programs.
-fn versions(minder: &Path) -> Result<String> {
-    let minder = run::read(run::command(minder).arg("--version"))?;
+fn versions() -> Result<String> {
+    let minder = run::read(run::command(minder()).arg("--version"))?;
     // Its help begins with its version; there is no other option for it.
     let help = run::read(run::command("cyclictest").arg("--help")).unwrap_or_default();
     let cyclictest = help.lines().find(|line| line.starts_with("cyclictest V")).unwrap_or("no cyclictest");
     Ok(format!("{}; {cyclictest}", minder.trim()))
-}
-
-/// Returns the first processor on which this program may run.
-fn first_processor() -> Result<String> {
-    let status = std::fs::read_to_string("/proc/self/status").context("/proc/self/status")?;
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    let first = list.and_then(|list| list.trim().split([',', '-']).next());
-    first.map(str::to_owned).context("/proc/self/status: no list of processors")
 }
 
 fn by_cyclictest(processor: &str, loops: usize) -> Result<Numbers> {
@@ -82,9 +71,9 @@ fn by_cyclictest(processor: &str, loops: usize) -> Result<Numbers> {
     of_histogram(&run::read(&mut cmd)?, loops)
 }
 
-fn by_minder(minder: &Path, processor: &str, loops: usize) -> Result<Numbers> {
+fn by_minder(processor: &str, loops: usize) -> Result<Numbers> {
     let mut cmd = run::command("taskset");
-    cmd.args(["-c", processor]).arg(minder);
+    cmd.args(["-c", processor]).arg(minder());
     cmd.args(["clock", "measure", "--time", "1ms", "--way", "clock-nanosleep", "--csv", "--count"]);
     of_csv(&run::read(cmd.arg(loops.to_string()))?)
 }
@@ -117,29 +106,23 @@ fn of_histogram(text: &str, loops: usize) -> Result<Numbers> {
 
 /// Returns the percentiles in the row of `minder clock measure --csv`.
 fn of_csv(text: &str) -> Result<Numbers> {
-    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let (Some(head), Some(row), None) = (lines.next(), lines.next(), lines.next()) else {
-        bail!("minder clock measure printed `{}`", text.trim())
+    let table = CsvTable::read(text)?;
+    let [row] = &table.rows[..] else { bail!("minder clock measure printed `{}`", text.trim()) };
+    let number = |(name, column): (&str, &str)| {
+        let place = table.index(column).with_context(|| format!("no column {column}"))?;
+        let nanos: f64 = row[place].parse().with_context(|| format!("the value `{}`", row[place]))?;
+        Ok((name.to_string(), nanos / 1e3))
     };
-    let value = |name: &str| -> Result<f64> {
-        let place = head.iter().position(|column| *column == name);
-        let value = place.and_then(|place| row.get(place)).with_context(|| format!("no column {name}"))?;
-        value.parse().with_context(|| format!("the value `{value}` of {name}"))
-    };
-    let mut numbers = Numbers::new();
-    for (name, column) in [("p50_us", "p50_ns"), ("p99_us", "p99_ns"), ("max_us", "max_ns")] {
-        numbers.push((name.into(), value(column)? / 1e3));
-    }
-    Ok(numbers)
+    [("p50_us", "p50_ns"), ("p99_us", "p99_ns"), ("max_us", "max_ns")].into_iter().map(number).collect()
 }
 
 fn goals_of(samples: &Samples) -> Vec<Goal> {
-    let ratio = |name| samples.ratio(OURS, CYCLICTEST, PERIOD_US, name);
+    let ratio = |name| samples.ratio((&OURS, PERIOD_US), (&CYCLICTEST, PERIOD_US), name);
     vec![
         Goal::ratio("p50: minder over cyclictest", ratio("p50_us"), Aim::AtMost(1.25)),
         Goal::ratio("the same, at least", ratio("p50_us"), Aim::AtLeast(0.8)),
         Goal::ratio("p99: minder over cyclictest", ratio("p99_us"), Aim::None),
-        Goal::of("p50 of minder", " us", samples.spread(OURS, PERIOD_US, "p50_us", 1.0), Aim::None),
+        Goal::of("p50 of minder", " us", samples.spread((&OURS, PERIOD_US), "p50_us"), Aim::None),
     ]
 }
 

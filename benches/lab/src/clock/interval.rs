@@ -1,9 +1,10 @@
 //! Ticks of 1 ms with a stall in the middle: drift, and growth of the lateness.
 
-use super::super::mechanisms::{Aim, Goal, goals_table, grouped};
-use super::super::samples::{Contestant, Samples};
-use super::super::{Answer, Bench};
 use super::Program;
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::{Contestant, Samples};
+use crate::table::grouped;
 use anyhow::Result;
 
 const TICKS: usize = 10_000;
@@ -24,15 +25,13 @@ pub(super) fn interval(bench: &Bench, program: &Program) -> Result<Answer> {
     let count = bench.scaled(TICKS);
     let numbers = |_| vec![("--count", count), ("--time-us", PERIOD_US)];
     let samples = program.rounds(bench, "interval", (&ALL, &[SIZE]), numbers)?;
-    let table =
-        format!("Goals are for medians.\n\n{}\n{}", goals_table(&goals_of(&samples)), costs(&samples));
     let remarks = vec![
         format!(
             "{} ticks of 1 ms. The program stalls once, for 3 ms, in the middle. Drift: the difference \
              between when the last tick was due and the schedule that the program computes itself, in \
              either direction. Growth: the difference between the median latenesses of the first and of the \
              last tenth of the ticks.",
-            grouped(count as u64)
+            grouped(count)
         ),
         "Ticks are expected at multiples of the period after the first one. `Skip` leaves ticks out. \
          `Postpone` moves the later ticks by the lateness of each tick that was a period late. In the loop \
@@ -42,17 +41,17 @@ pub(super) fn interval(bench: &Bench, program: &Program) -> Result<Answer> {
          each of its policies. Its timers count milliseconds."
             .into(),
     ];
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    Ok(Answer::with_goals(&samples, &goals_of(&samples), &costs(&samples), remarks))
 }
 
 fn goals_of(samples: &Samples) -> Vec<Goal> {
-    let value = |who, name| samples.spread(who, SIZE, name, 1.0);
+    let value = |who: Contestant, number| samples.spread((&who, SIZE), number);
     let mut goals = Vec::new();
     for who in OURS {
         let name = who.name;
         goals.push(Goal::of(format!("{name}: drift"), " us", value(who, "drift_us"), Aim::AtMost(1.0)));
         goals.push(Goal::of(format!("{name}: growth"), " us", value(who, "growth_us"), Aim::AtMost(10.0)));
-        let early = samples.total(who, SIZE, "early");
+        let early = samples.total((&who, SIZE), "early");
         goals.push(Goal::of(format!("{name}: early, all rounds"), "", early, Aim::AtMost(0.0)));
     }
     for who in [TOKIO, SLEEP] {
@@ -61,7 +60,7 @@ fn goals_of(samples: &Samples) -> Vec<Goal> {
         goals.push(Goal::of(format!("{name}: growth"), " us", value(who, "growth_us"), Aim::None));
     }
     for (what, name) in [("p50", "p50_us"), ("CPU", "cpu_percent")] {
-        let ratio = samples.ratio(OURS[0], TOKIO, SIZE, name);
+        let ratio = samples.ratio((&OURS[0], SIZE), (&TOKIO, SIZE), name);
         goals.push(Goal::ratio(format!("{what}: catch-up over tokio"), ratio, Aim::None));
     }
     goals

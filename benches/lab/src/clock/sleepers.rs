@@ -1,9 +1,9 @@
 //! Sleeps of 100 us and of 1 ms: how late they are, and what they cost.
 
-use super::super::mechanisms::{Aim, Goal, goals_table};
-use super::super::samples::{Contestant, Samples};
-use super::super::{Answer, Bench};
 use super::Program;
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::{Contestant, Samples};
 use anyhow::Result;
 
 const SLEEPS: usize = 1_000;
@@ -23,10 +23,8 @@ pub(super) fn sleepers(bench: &Bench, program: &Program) -> Result<Answer> {
     let count = if bench.quick { SLEEPS_QUICK } else { SLEEPS };
     let numbers = |size| vec![("--count", count), ("--time-us", size)];
     let samples = program.rounds(bench, "sleepers", (&ALL, &[SHORT, LONG]), numbers)?;
-    let table = format!(
-        "Goals are for medians; ratios are formed within a round.\n\n{}\n\
-         Sleeps of 100 us:\n\n{}\nSleeps of 1 ms:\n\n{}",
-        goals_table(&goals_of(&samples)),
+    let tables = format!(
+        "Sleeps of 100 us:\n\n{}\nSleeps of 1 ms:\n\n{}",
         costs(&samples, SHORT),
         costs(&samples, LONG)
     );
@@ -39,11 +37,11 @@ pub(super) fn sleepers(bench: &Bench, program: &Program) -> Result<Answer> {
          most 60 us, spin_sleep for the last 125 us of each sleep. tokio's timers count milliseconds."
             .into(),
     ];
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    Ok(Answer::with_goals(&samples, &goals_of(&samples), &tables, remarks))
 }
 
 fn goals_of(samples: &Samples) -> Vec<Goal> {
-    let value = |who, size, name| samples.spread(who, size, name, 1.0);
+    let value = |who: Contestant, size, number| samples.spread((&who, size), number);
     let mut goals = vec![
         Goal::of("precise, 100 us: p50", " us", value(PRECISE, SHORT, "p50_us"), Aim::AtMost(25.0)),
         Goal::of("thrifty, 1 ms: p50", " us", value(THRIFTY, LONG, "p50_us"), Aim::AtMost(2.0)),
@@ -51,7 +49,7 @@ fn goals_of(samples: &Samples) -> Vec<Goal> {
     ];
     for who in [PRECISE, THRIFTY] {
         for (time, size) in [("100 us", SHORT), ("1 ms", LONG)] {
-            let early = samples.total(who, size, "early");
+            let early = samples.total((&who, size), "early");
             goals.push(Goal::of(
                 format!("{}, {time}: early, all rounds", who.name),
                 "",
@@ -64,7 +62,7 @@ fn goals_of(samples: &Samples) -> Vec<Goal> {
         for (ours, other) in [(PRECISE, STD), (THRIFTY, SPIN)] {
             for (what, name) in [("p50", "p50_us"), ("p99", "p99_us"), ("CPU", "cpu_percent")] {
                 let what = format!("{time}, {what}: {} over {}", ours.name, other.name);
-                goals.push(Goal::ratio(what, samples.ratio(ours, other, size, name), Aim::None));
+                goals.push(Goal::ratio(what, samples.ratio((&ours, size), (&other, size), name), Aim::None));
             }
         }
     }
@@ -99,7 +97,7 @@ mod tests {
         let mut samples = Samples::default();
         for round in 0..3 {
             let early = if round == 1 { 1.0 } else { 0.0 };
-            samples.add(round, PRECISE, LONG, vec![("early".into(), early)]);
+            samples.add(round, (&PRECISE, LONG), vec![("early".into(), early)]);
         }
         let goals = goals_of(&samples);
         let early = goals.iter().find(|goal| goal.what == "precise, 1 ms: early, all rounds").unwrap();

@@ -1,9 +1,10 @@
 //! Timers at random moments: how many wake-ups they need, and how late they are.
 
-use super::super::mechanisms::{Aim, Goal, goals_table, grouped};
-use super::super::samples::{Contestant, Samples};
-use super::super::{Answer, Bench};
 use super::Program;
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::{Contestant, Samples};
+use crate::table::grouped;
 use anyhow::Result;
 
 const TIMERS: usize = 10_000;
@@ -25,16 +26,11 @@ pub(super) fn timers(bench: &Bench, program: &Program) -> Result<Answer> {
     let count = if bench.quick { TIMERS_QUICK } else { TIMERS };
     let numbers = |_| vec![("--count", count), ("--within-ms", count), ("--time-us", TOLERANCE_MS * 1_000)];
     let samples = program.rounds(bench, "timers", (&ALL, &[SIZE]), numbers)?;
-    let table = format!(
-        "Goals are for medians; ratios are formed within a round.\n\n{}\n{}",
-        goals_table(&goals_of(&samples, count)),
-        costs(&samples)
-    );
     let remarks = vec![
         format!(
             "{} timers at random moments of {} s, the same ones for all contestants. Wake-ups: returns of \
              `Poller::wait`, calls of `on_thread_park` of tokio, sleeps of the heap.",
-            grouped(count as u64),
+            grouped(count),
             count / 1_000
         ),
         format!(
@@ -43,15 +39,15 @@ pub(super) fn timers(bench: &Bench, program: &Program) -> Result<Answer> {
              milliseconds."
         ),
     ];
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    Ok(Answer::with_goals(&samples, &goals_of(&samples, count), &costs(&samples), remarks))
 }
 
 fn goals_of(samples: &Samples, count: usize) -> Vec<Goal> {
     #[expect(clippy::cast_precision_loss, reason = "a number of wake-ups")]
     let most = (count / 1_000 * WAKEUPS_PER_SECOND) as f64;
-    let wakeups = samples.spread(OURS, SIZE, "wakeups", 1.0);
-    let early = samples.total(OURS, SIZE, "early");
-    let too_late = samples.total(OURS, SIZE, "too_late");
+    let wakeups = samples.spread((&OURS, SIZE), "wakeups");
+    let early = samples.total((&OURS, SIZE), "early");
+    let too_late = samples.total((&OURS, SIZE), "too_late");
     let mut goals = vec![
         Goal::of("wake-ups", "", wakeups, Aim::AtMost(most)),
         Goal::of("early, all rounds", "", early, Aim::AtMost(0.0)),
@@ -59,12 +55,12 @@ fn goals_of(samples: &Samples, count: usize) -> Vec<Goal> {
     ];
     for other in [TOKIO, HEAP] {
         for (what, name) in [("wake-ups", "wakeups"), ("CPU", "cpu_ms")] {
-            let ratio = samples.ratio(OURS, other, SIZE, name);
+            let ratio = samples.ratio((&OURS, SIZE), (&other, SIZE), name);
             goals.push(Goal::ratio(format!("{what}: minder over {}", other.name), ratio, Aim::None));
         }
     }
     for (what, name) in [("CPU", "cpu_ms"), ("p50 late", "p50_us")] {
-        let ratio = samples.ratio(EXACT, TOKIO, SIZE, name);
+        let ratio = samples.ratio((&EXACT, SIZE), (&TOKIO, SIZE), name);
         goals.push(Goal::ratio(format!("{what}: minder without tolerance over tokio"), ratio, Aim::None));
     }
     goals

@@ -1,11 +1,11 @@
 //! Many bytes into a filter that counts and drops them: the memory of Emacs, and the lateness of a timer.
 
-use super::super::mechanisms::{Aim, Goal, goals_table};
-use super::super::samples::Samples;
-use super::super::{Answer, Bench};
 use super::kind::{Kind, title};
 use super::library::missing;
 use super::{Emacs, in_units};
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::Samples;
 use anyhow::Result;
 
 const BYTES: usize = 256 << 20;
@@ -26,11 +26,7 @@ pub(super) fn burst(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
         ("calls of the filter", ("burst_calls", 1.0, 0)),
     ];
     let kinds = emacs.present(&Kind::ALL);
-    let table = format!(
-        "Goals are for medians.\n\n{}\n{}",
-        goals_table(&goals_of(&samples, bytes)),
-        samples.table("process", (&kinds, title), bytes, &columns)
-    );
+    let table = samples.table("process", (&kinds, title), bytes, &columns);
     let remarks = vec![
         format!(
             "{} of lines through a pipe, without decoding. Peak: the largest resident memory of Emacs \
@@ -41,7 +37,7 @@ pub(super) fn burst(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
         ),
         "CPU: Emacs with all its threads, and without the child; for the relay, without the relay.".into(),
     ];
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    Ok(Answer::with_goals(&samples, &goals_of(&samples, bytes), &table, remarks))
 }
 
 fn goals_of(samples: &Samples, bytes: usize) -> Vec<Goal> {
@@ -49,8 +45,8 @@ fn goals_of(samples: &Samples, bytes: usize) -> Vec<Goal> {
     for kind in Kind::ALL {
         let is_ours = matches!(kind, Kind::Native | Kind::Light);
         let aim = |limit| if is_ours { Aim::AtMost(limit) } else { Aim::None };
-        let mut add = |what, unit, name, factor, limit| {
-            let figure = samples.spread(kind, bytes, name, factor);
+        let mut add = |what, unit, name: &str, factor, limit| {
+            let figure = samples.spread((&kind, bytes), name).map(|it| it.scaled(factor));
             if is_ours || figure.is_some() {
                 let what = format!("{what}: {}", kind.title());
                 goals.push(Goal { what, unit, figure, aim: aim(limit) });
@@ -66,13 +62,14 @@ fn goals_of(samples: &Samples, bytes: usize) -> Vec<Goal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goals;
 
     #[test]
     fn goals_are_for_our_kinds() {
         let mut samples = Samples::default();
-        samples.add(0, Kind::Stock, 1, vec![("burst_late_ms".into(), 500.0)]);
-        samples.add(0, Kind::Light, 1, vec![("burst_peak_kib".into(), 65536.0)]);
-        let text = goals_table(&goals_of(&samples, 1));
+        samples.add(1, (&Kind::Stock, 1), vec![("burst_late_ms".into(), 500.0)]);
+        samples.add(1, (&Kind::Light, 1), vec![("burst_peak_kib".into(), 65536.0)]);
+        let text = goals::table(&goals_of(&samples, 1));
         assert!(text.contains("| timer late: Emacs, default | 500.00 [500.00-500.00] ms | none |"), "{text}");
         assert!(text.ends_with("Goals met: 1; missed: 0; not measured: 3.\n"), "{text}");
     }

@@ -1,11 +1,11 @@
 //! Whether every byte comes, every time.
 
-use super::super::mechanisms::{Aim, Goal, goals_table};
-use super::super::samples::Samples;
-use super::super::table::markdown;
-use super::super::{Answer, Bench};
 use super::kind::Kind;
 use super::{Emacs, in_units};
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::Samples;
+use crate::table::markdown;
 use anyhow::Result;
 use minder_bench::Spread;
 
@@ -26,10 +26,9 @@ pub(super) fn bytes(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
         let which = (&*prefix(connection, reader), &KINDS[..], &SIZES[..]);
         emacs.add_rounds(bench, &mut samples, which, &["bytes", connection, reader, "{}", &runs])?;
     }
-    let table = format!(
-        "{}\nRuns, runs in which something was missing, and the bytes that were missing in them:\n\n{}",
-        goals_table(&goals_of(&samples)),
-        counts(&samples, &emacs.present(&KINDS))
+    let counts = counts(&samples, &emacs.present(&KINDS));
+    let tables = format!(
+        "Runs, runs in which something was missing, and the bytes that were missing in them:\n\n{counts}"
     );
     let remarks = vec![
         "Each run compares the MD5 of what the filter got, without decoding, with that of the file that \
@@ -41,7 +40,7 @@ pub(super) fn bytes(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
          come, but not which, and a run could take minutes."
             .into(),
     ];
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    Ok(Answer::with_goals(&samples, &goals_of(&samples), &tables, remarks))
 }
 
 fn variants() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -56,7 +55,7 @@ fn prefix(connection: &str, reader: &str) -> String {
 /// Returns the sum of a number over everything that was measured with a kind.
 fn total(samples: &Samples, kind: Kind, name: &str) -> Option<f64> {
     let names = variants().map(|(connection, reader)| prefix(connection, reader) + name);
-    let parts = names.flat_map(|name| SIZES.map(|size| samples.total(kind, size, &name)));
+    let parts = names.flat_map(|name| SIZES.map(|size| samples.total((&kind, size), name.as_str())));
     parts.flatten().map(|part| part.median).reduce(|sum, part| sum + part)
 }
 
@@ -74,7 +73,9 @@ fn counts(samples: &Samples, kinds: &[Kind]) -> String {
     let mut head = vec!["connection, reader, size".to_string()];
     head.extend(kinds.iter().map(|kind| kind.title().to_string()));
     let cell = |kind: &Kind, size, prefix: &str| {
-        let of = |name: &str| samples.total(kind, size, &format!("{prefix}{name}")).map(|sum| sum.median);
+        let of = |name: &str| {
+            samples.total((kind, size), format!("{prefix}{name}").as_str()).map(|sum| sum.median)
+        };
         match (of("runs"), of("failures"), of("missing")) {
             (Some(runs), Some(failures), Some(missing)) => format!("{runs}: {failures}, {missing}"),
             _ => "–".into(),
@@ -101,7 +102,7 @@ mod tests {
         for (round, size, failures) in [(0, SIZES[0], 0.0), (0, SIZES[1], 1.0), (1, SIZES[1], 2.0)] {
             let numbers = [("runs", 5.0), ("failures", failures), ("missing", failures * 10.0)];
             let numbers = numbers.map(|(name, value)| (format!("pty_live_{name}"), value)).to_vec();
-            samples.add(round, Kind::Native, size, numbers);
+            samples.add(round, (&Kind::Native, size), numbers);
         }
         assert_eq!(total(&samples, Kind::Native, "failures"), Some(3.0));
         assert_eq!(total(&samples, Kind::Light, "failures"), None);

@@ -1,11 +1,11 @@
 //! The cost of filters: those of eshell and compile, the default one, and simple ones.
 
-use super::super::mechanisms::{Aim, Goal, goals_table};
-use super::super::samples::Samples;
-use super::super::{Answer, Bench};
 use super::kind::Kind;
 use super::library::{self, LIBRARIES};
 use super::{Emacs, in_units};
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::Samples;
 use anyhow::Result;
 
 /// Bytes through the filters of the libraries.
@@ -26,18 +26,15 @@ pub(super) fn filters(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
         let which = (&*format!("{filter}_"), &Kind::ALL[..], &[size(filter)][..]);
         emacs.add_rounds(bench, &mut samples, which, &["output", "pty", filter, "{}", "0"])?;
     }
-    let mut table = format!(
-        "Goals are for medians; ratios are formed within a round.\n\n{}",
-        goals_table(&goals_of(&samples, bytes, simple))
-    );
+    let mut tables = Vec::new();
     for library in LIBRARIES {
         let kinds = emacs.present(&Kind::OBJECTS);
         let costs = library::costs(&samples, &kinds, library, bytes);
-        table.push_str(&format!("\n{library}, {}:\n\n{costs}", in_units(bytes)));
+        tables.push(format!("{library}, {}:\n\n{costs}", in_units(bytes)));
     }
     for filter in FILTERS {
         let costs = library::costs(&samples, &emacs.present(&Kind::ALL), filter, size(filter));
-        table.push_str(&format!("\n{}, {}:\n\n{costs}", described(filter), in_units(size(filter))));
+        tables.push(format!("{}, {}:\n\n{costs}", described(filter), in_units(size(filter))));
     }
     let mut remarks = library::library_remarks();
     remarks.push(
@@ -46,7 +43,8 @@ pub(super) fn filters(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
          The default filter inserts into a buffer. A process runs before, and is not measured."
             .into(),
     );
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    let goals = goals_of(&samples, bytes, simple);
+    Ok(Answer::with_goals(&samples, &goals, &tables.join("\n"), remarks))
 }
 
 fn described(filter: &str) -> &str {
@@ -66,7 +64,7 @@ fn goals_of(samples: &Samples, bytes: usize, simple: usize) -> Vec<Goal> {
             _ => "calls of the filter",
         };
         let what = format!("{prefix}, {title}: {} over {}", above.title(), below.title());
-        let figure = samples.ratio(above, below, size, &format!("{prefix}_{number}"));
+        let figure = samples.ratio((&above, size), (&below, size), format!("{prefix}_{number}").as_str());
         goals.push(Goal::ratio(what, figure, aim));
     };
     for (library, cpu) in [("eshell", 1.15), ("compile", 1.3)] {
@@ -99,15 +97,16 @@ fn goals_of(samples: &Samples, bytes: usize, simple: usize) -> Vec<Goal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goals;
 
     #[test]
     fn goals_are_of_processor_time_and_of_calls() {
         let mut samples = Samples::default();
         for (kind, cpu, calls) in [(Kind::StockNil, 2.6, 2048.0), (Kind::Native, 2.0, 16.0)] {
             let numbers = vec![("compile_cpu_s".into(), cpu), ("compile_calls".into(), calls)];
-            samples.add(0, kind, 8, numbers);
+            samples.add(1, (&kind, 8), numbers);
         }
-        let text = goals_table(&goals_of(&samples, 8, 20));
+        let text = goals::table(&goals_of(&samples, 8, 20));
         assert!(text.contains("| 1.30 [1.30-1.30] | at least 1.3 | met |"), "{text}");
         assert!(text.contains("| 128.00 [128.00-128.00] | at least 100 | met |"), "{text}");
         assert!(text.ends_with("Goals met: 2; missed: 0; not measured: 4.\n"), "{text}");

@@ -45,17 +45,6 @@ impl Kind {
             Self::Relay => "minder relay",
         }
     }
-
-    /// Returns its color in charts.
-    pub(super) fn color(self) -> &'static str {
-        match self {
-            Self::Stock => "#d55e00",
-            Self::StockNil => "#e69f00",
-            Self::Native => "#0072b2",
-            Self::Light => "#56b4e9",
-            Self::Relay => "#009e73",
-        }
-    }
 }
 
 /// Returns its name in tables, for a table of samples.

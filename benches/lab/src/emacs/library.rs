@@ -1,10 +1,10 @@
 //! Output in eshell and compile: the stall after short lines.
 
-use super::super::mechanisms::{Aim, Goal, goals_table};
-use super::super::samples::Samples;
-use super::super::{Answer, Bench};
 use super::kind::{Kind, title};
 use super::{Emacs, in_units};
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::Samples;
 use anyhow::Result;
 
 /// The libraries, whose names begin the names of the numbers.
@@ -34,13 +34,8 @@ pub(super) fn stall(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
     let mut samples = Samples::default();
     add_rounds(bench, emacs, &mut samples, bytes, SHORT_LINES)?;
     let kinds = emacs.present(&Kind::OBJECTS);
-    let mut table = format!(
-        "Goals are for medians; ratios are formed within a round.\n\n{}",
-        goals_table(&goals_of(&samples, bytes))
-    );
-    for library in LIBRARIES {
-        table.push_str(&format!("\n{library}:\n\n{}", costs(&samples, &kinds, library, bytes)));
-    }
+    let table = |library| format!("{library}:\n\n{}", costs(&samples, &kinds, library, bytes));
+    let tables = LIBRARIES.map(table).join("\n");
     let mut remarks = vec![format!(
         "The child writes {SHORT_LINES} short lines, each 10 ms after the other, and then {} of lines with \
          80 characters, through a pseudo-terminal. Emacs waits for output of all processes, as it does for \
@@ -49,7 +44,7 @@ pub(super) fn stall(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
         in_units(bytes)
     )];
     remarks.extend(library_remarks());
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    Ok(Answer::with_goals(&samples, &goals_of(&samples, bytes), &tables, remarks))
 }
 
 fn goals_of(samples: &Samples, size: usize) -> Vec<Goal> {
@@ -58,7 +53,7 @@ fn goals_of(samples: &Samples, size: usize) -> Vec<Goal> {
         let name = format!("{library}_wall_s");
         let mut add = |above: Kind, below: Kind, aim| {
             let what = format!("{library}, wall: {} over {}", above.title(), below.title());
-            goals.push(Goal::ratio(what, samples.ratio(above, below, size, &name), aim));
+            goals.push(Goal::ratio(what, samples.ratio((&above, size), (&below, size), name.as_str()), aim));
         };
         add(Kind::Stock, Kind::Native, Aim::AtLeast(5.0));
         add(Kind::Native, Kind::StockNil, Aim::AtMost(1.0));
@@ -74,7 +69,7 @@ fn goals_of(samples: &Samples, size: usize) -> Vec<Goal> {
 pub(super) fn missing(samples: &Samples, size: usize, prefix: &str) -> Vec<Goal> {
     let name = format!("{prefix}_missing");
     let goal = |kind: Kind| {
-        let figure = samples.total(kind, size, &name)?;
+        let figure = samples.total((&kind, size), name.as_str())?;
         let what = format!("{prefix}, {}, bytes missing in all rounds: {}", in_units(size), kind.title());
         Some(Goal { what, unit: "", figure: Some(figure), aim: Aim::AtMost(0.0) })
     };
@@ -114,7 +109,7 @@ mod tests {
         let mut samples = Samples::default();
         for (kind, wall) in [(Kind::Stock, 12.0), (Kind::StockNil, 1.0), (Kind::Native, 2.0)] {
             let numbers = vec![("eshell_wall_s".into(), wall), ("eshell_missing".into(), 0.0)];
-            samples.add(0, kind, 9, numbers);
+            samples.add(1, (&kind, 9), numbers);
         }
         let goals = goals_of(&samples, 9);
         let medians: Vec<_> = goals.iter().map(|goal| goal.figure.as_ref().map(|f| f.median)).collect();

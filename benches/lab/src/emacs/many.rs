@@ -1,11 +1,11 @@
 //! Many live children in one Emacs: the cost of an idle wait, their output and exit status.
 
-use super::super::mechanisms::{Aim, Goal, goals_table, grouped};
-use super::super::samples::Samples;
-use super::super::table::markdown;
-use super::super::{Answer, Bench};
 use super::Emacs;
 use super::kind::Kind;
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::Samples;
+use crate::table::{grouped, markdown};
 use anyhow::Result;
 
 /// The most children, for all kinds.
@@ -95,11 +95,9 @@ pub(super) fn many(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
         let most = most.to_string();
         emacs.add_rounds(bench, &mut samples, which, &["many", terminal_every, counts, &most])?;
     }
-    let table = format!(
-        "Goals are for medians.\n\n{}\n\
-         Microseconds of `(accept-process-output nil 0)` without output, by number of live children:\n\n{}\n\
+    let tables = format!(
+        "Microseconds of `(accept-process-output nil 0)` without output, by number of live children:\n\n{}\n\
          All children:\n\n{}",
-        goals_table(&goals_of(&samples)),
         waits(emacs, &samples),
         ends(emacs, &samples)
     );
@@ -110,9 +108,9 @@ pub(super) fn many(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
          another. Then all get their line. wrong: children whose output or exit status is not what it \
          should be. An idle wait: the median of 101 times 20 calls, while all children wait for input. \
          Start: until the first line of all. End: from the first line to the last sentinel.",
-        grouped(MOST as u64)
+        grouped(MOST)
     )];
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    Ok(Answer::with_goals(&samples, &goals_of(&samples), &tables, remarks))
 }
 
 fn goals_of(samples: &Samples) -> Vec<Goal> {
@@ -122,16 +120,16 @@ fn goals_of(samples: &Samples) -> Vec<Goal> {
             let title = fleet.title(*kind);
             let is_light = *kind == Kind::Light;
             let mut add = |what: String, unit, figure, aim| goals.push(Goal { what, unit, figure, aim });
-            let live = samples.spread(kind, MOST, &fleet.named("live"), 1.0);
+            let live = samples.spread((kind, MOST), fleet.named("live").as_str());
             let wanted = if is_light { Aim::AtLeast(2000.0) } else { Aim::None };
             add(format!("live children: {title}"), "", live, wanted);
-            let wrong = samples.total(kind, MOST, &fleet.named("wrong"));
+            let wrong = samples.total((kind, MOST), fleet.named("wrong").as_str());
             let none = if Kind::OURS.contains(kind) { Aim::AtMost(0.0) } else { Aim::None };
             add(format!("wrong children in all rounds: {title}"), "", wrong, none);
             let aim = if is_light { Aim::AtMost(3.0) } else { Aim::None };
             for count in fleet.counts.split(',').filter_map(|count| count.parse().ok()) {
-                let figure = samples.spread(kind, MOST, &fleet.wait(count), 1.0);
-                let count = grouped(count as u64);
+                let figure = samples.spread((kind, MOST), fleet.wait(count).as_str());
+                let count = grouped(count);
                 add(format!("idle wait, {count} alive: {title}"), " us", figure, aim);
             }
         }
@@ -147,9 +145,10 @@ fn lines(emacs: &Emacs, line: impl Fn(&Fleet, Kind) -> Vec<String>) -> Vec<Vec<S
 }
 
 fn waits(emacs: &Emacs, samples: &Samples) -> String {
-    let counts = COUNTS.map(|count| grouped(count as u64));
+    let counts = COUNTS.map(grouped);
     let head: Vec<&str> = std::iter::once("process").chain(counts.iter().map(String::as_str)).collect();
-    let cell = |fleet: &Fleet, kind, count| samples.cell(kind, MOST, (&fleet.wait(count), 1.0, 2));
+    let cell =
+        |fleet: &Fleet, kind: Kind, count| samples.cell((&kind, MOST), (fleet.wait(count).as_str(), 1.0, 2));
     let rows = lines(emacs, |fleet, kind| COUNTS.iter().map(|count| cell(fleet, kind, *count)).collect());
     markdown(&head, &rows)
 }
@@ -165,7 +164,7 @@ fn ends(emacs: &Emacs, samples: &Samples) -> String {
     let head: Vec<&str> = std::iter::once("process").chain(columns.map(|column| column.0)).collect();
     let rows = lines(emacs, |fleet, kind| {
         let cell = |(_, name, factor, decimals): (_, &str, _, _)| {
-            samples.cell(kind, MOST, (&fleet.named(name), factor, decimals))
+            samples.cell((&kind, MOST), (fleet.named(name).as_str(), factor, decimals))
         };
         columns.map(cell).to_vec()
     });
@@ -175,6 +174,7 @@ fn ends(emacs: &Emacs, samples: &Samples) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goals;
 
     #[test]
     fn counts_of_all_fleets_have_a_column() {
@@ -187,8 +187,8 @@ mod tests {
         let mut samples = Samples::default();
         let numbers = [("live", 2000.0), ("wrong", 1.0), ("wait_2000_us", 2.5), ("wait_100_us", 3.5)];
         let numbers = numbers.map(|(name, value)| (format!("mixed_{name}"), value)).to_vec();
-        samples.add(0, Kind::Light, MOST, numbers);
-        let text = goals_table(&goals_of(&samples));
+        samples.add(1, (&Kind::Light, MOST), numbers);
+        let text = goals::table(&goals_of(&samples));
         assert!(text.contains("| live children: minder, light: pipes, each fourth a pseudo-terminal |"));
         // Two kinds of native processes were not measured, and neither were two waits.
         assert!(text.ends_with("Goals met: 2; missed: 2; not measured: 4.\n"), "{text}");

@@ -1,10 +1,10 @@
 //! From a child's exit to the event, while others live.
 
-use super::super::mechanisms::{Aim, Goal, goals_table, grouped};
-use super::super::table::markdown;
-use super::super::{Answer, Bench};
-use super::Program;
-use super::samples::{Contestant, Samples, Setting, Value};
+use super::{Program, Setting};
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::{Contestant, Samples};
+use crate::table::{grouped, markdown};
 use anyhow::Result;
 
 /// How many exits are measured in a sample.
@@ -19,20 +19,14 @@ const TOKIO_MULTI: Contestant = Contestant { name: "tokio-multi", title: "tokio,
 const THREADS: Contestant = Contestant { name: "std-threads", title: "std, a thread for each child" };
 const ALL: [Contestant; 4] = [OURS, TOKIO, TOKIO_MULTI, THREADS];
 
-const P50: Value = Value::Column("p50_ns");
-const P99: Value = Value::Column("p99_ns");
+const P50: &str = "p50_ns";
+const P99: &str = "p99_ns";
 
 pub(super) fn latency(bench: &Bench, program: &Program) -> Result<Answer> {
     let children = if bench.quick { EXITS_QUICK } else { EXITS };
-    let setting = |live| Setting { question: "latency", children, live, ..Setting::default() };
-    let all: Vec<_> = LIVE.iter().flat_map(|live| ALL.map(|who| (who, setting(*live)))).collect();
-    let samples = program.rounds(bench, &all)?;
-    let table = format!(
-        "Goals are for medians; ratios are formed within a round.\n\n{}\n\
-         Microseconds from the last act of a child to the event, by number of living children:\n\n{}",
-        goals_table(&goals_of(&samples)),
-        times(&samples)
-    );
+    let setting =
+        |_: &Contestant, live| Setting { question: "latency", children, live, ..Setting::default() };
+    let samples = program.rounds(bench, (&ALL, &LIVE), setting)?;
     let remarks = vec![
         format!(
             "{children} exits in a sample. The child is benches/peers/stamp.c: it sleeps, reads the \
@@ -44,7 +38,11 @@ pub(super) fn latency(bench: &Bench, program: &Program) -> Result<Answer> {
          else runs on the machine."
             .into(),
     ];
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    let tables = format!(
+        "Microseconds from the last act of a child to the event, by number of living children:\n\n{}",
+        times(&samples)
+    );
+    Ok(Answer::with_goals(&samples, &goals_of(&samples), &tables, remarks))
 }
 
 fn goals_of(samples: &Samples) -> Vec<Goal> {
@@ -52,9 +50,8 @@ fn goals_of(samples: &Samples) -> Vec<Goal> {
     for (rank, value) in [("p50", P50), ("p99", P99)] {
         for live in LIVE {
             for other in [TOKIO, TOKIO_MULTI, THREADS] {
-                let what = format!("{rank}, {} alive: minder over {}", grouped(live as u64), other.title);
-                let aim = Aim::None;
-                goals.push(samples.goal(what, value, (OURS.name, live), (other.name, live), aim));
+                let what = format!("{rank}, {} alive: minder over {}", grouped(live), other.title);
+                goals.push(Goal::ratio(what, samples.ratio((&OURS, live), (&other, live), value), Aim::None));
             }
         }
     }
@@ -64,10 +61,10 @@ fn goals_of(samples: &Samples) -> Vec<Goal> {
 fn times(samples: &Samples) -> String {
     let mut head = vec!["contestant".to_string()];
     head.extend(
-        LIVE.iter().flat_map(|live| ["p50", "p99"].map(|rank| format!("{rank}, {}", grouped(*live as u64)))),
+        LIVE.iter().flat_map(|live| ["p50", "p99"].map(|rank| format!("{rank}, {}", grouped(*live)))),
     );
     let line = |who: Contestant| {
-        let cell = |(live, value)| samples.scaled(value, (who.name, live), 1e3, 0);
+        let cell = |(live, value)| samples.cell((&who, live), (value, 1e-3, 0));
         let cells = LIVE.into_iter().flat_map(|live| [(live, P50), (live, P99)]).map(cell);
         std::iter::once(who.title.to_string()).chain(cells).collect()
     };

@@ -1,10 +1,10 @@
 //! One child after the other: `Command::output` beside that of std, and `Command::spawn` with the
 //! wait beside `posix_spawn`, from a small and from a large parent.
 
-use super::super::mechanisms::{Aim, Goal, goals_table};
-use super::super::{Answer, Bench};
-use super::Program;
-use super::samples::{Contestant, PARENT, Point, Samples, Setting, Value};
+use super::{Line, PARENT, Program, Setting, costs, goals_of_pair};
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::{Contestant, Samples};
 use anyhow::Result;
 
 /// How many children a sample has: few, so that contestants of a round run close to each other.
@@ -25,18 +25,16 @@ const POSIX_BARE: Contestant =
     Contestant { name: "posix_spawn-inherit", title: "posix_spawn, inherited streams" };
 
 /// The contestants of `lone`.
-const ALL: [Contestant; 8] = [OUTPUT, STD_OUTPUT, OURS, POSIX, STD, OURS_BARE, POSIX_BARE, STD_BARE];
+static ALL: [Contestant; 8] = [OUTPUT, STD_OUTPUT, OURS, POSIX, STD, OURS_BARE, POSIX_BARE, STD_BARE];
 /// The contestants of `host`.
-const GROWN: [Contestant; 3] = [OURS, POSIX, STD];
+static GROWN: [Contestant; 3] = [OURS, POSIX, STD];
 
 pub(super) fn lone(bench: &Bench, program: &Program) -> Result<Answer> {
-    let all = ALL.map(|who| (who, setting(bench, SMALL)));
-    let samples = program.rounds(bench, &all)?;
-    let calls = |(who, setting): &(Contestant, Setting)| {
-        (who.title.to_string(), (who.name, SMALL), program.calls(*who, setting))
-    };
-    let table = table(&goals_of_lone(&samples), &samples, &all.iter().map(calls).collect::<Vec<_>>());
-    let mut remarks = remarks(&all[0].1);
+    let setting = |_: &Contestant, host_mib| setting(bench, host_mib);
+    let samples = program.rounds(bench, (&ALL, &[SMALL]), setting)?;
+    let calls = |who| program.calls(who, &setting(&who, SMALL));
+    let lines = ALL.each_ref().map(|who| (who.title(), (who, SMALL).into(), calls(*who)));
+    let mut remarks = remarks(bench);
     remarks.push(
         "posix_spawn: by hand, with an empty signal mask, the default action for SIGPIPE and a new process \
          group; the child opens /dev/null; pidfd_open, and one waitid that reaps. minder also closes the \
@@ -44,43 +42,45 @@ pub(super) fn lone(bench: &Bench, program: &Program) -> Result<Answer> {
          calls: of the parent and of the child, from separate runs under strace."
             .into(),
     );
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    Ok(answer(&samples, &goals_of_lone(&samples), &lines, remarks))
 }
 
 /// The same starts with two pipes, from a large parent.
 pub(super) fn host(bench: &Bench, program: &Program) -> Result<Answer> {
-    let all: Vec<_> =
-        [SMALL, LARGE].iter().flat_map(|mib| GROWN.map(|who| (who, setting(bench, *mib)))).collect();
-    let samples = program.rounds(bench, &all)?;
-    let line = |(who, setting): &(Contestant, Setting)| {
-        let title = format!("{}, parent of {} MiB", who.title, setting.host_mib);
-        (title, (who.name, setting.host_mib), None)
+    let samples = program.rounds(bench, (&GROWN, &[SMALL, LARGE]), |_, mib| setting(bench, mib))?;
+    let line = |who: &'static Contestant, mib| {
+        (format!("{}, parent of {mib} MiB", who.title), (who, mib).into(), None)
     };
-    let table = table(&goals_of_host(&samples), &samples, &all.iter().map(line).collect::<Vec<_>>());
-    let mut remarks = remarks(&all[0].1);
+    let lines: Vec<_> =
+        [SMALL, LARGE].iter().flat_map(|mib| GROWN.iter().map(|who| line(who, *mib))).collect();
+    let mut remarks = remarks(bench);
     remarks.push("Each page of the parent was written to.".into());
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    Ok(answer(&samples, &goals_of_host(&samples), &lines, remarks))
+}
+
+fn children(bench: &Bench) -> usize {
+    if bench.quick { CHILDREN_QUICK } else { CHILDREN }
 }
 
 fn setting(bench: &Bench, host_mib: usize) -> Setting {
-    let children = if bench.quick { CHILDREN_QUICK } else { CHILDREN };
-    Setting { question: "lone", children, host_mib, ..Setting::default() }
+    Setting { question: "lone", children: children(bench), host_mib, ..Setting::default() }
 }
 
-fn table(goals: &[Goal], samples: &Samples, lines: &[(String, Point, Option<f64>)]) -> String {
-    format!(
-        "Goals are for medians; ratios are formed within a round.\n\n{}\nWhat one child costs:\n\n{}",
-        goals_table(goals),
-        samples.costs(lines)
+fn answer(samples: &Samples, goals: &[Goal], lines: &[Line<'_>], remarks: Vec<String>) -> Answer {
+    Answer::with_goals(
+        samples,
+        goals,
+        &format!("What one child costs:\n\n{}", costs(samples, lines)),
+        remarks,
     )
 }
 
-fn remarks(setting: &Setting) -> Vec<String> {
+fn remarks(bench: &Bench) -> Vec<String> {
     vec![
         format!(
             "{} children in a sample, one after the other; each sample is a separate process. The child is \
              benches/peers/tiny.c. Each child has a new process group.",
-            setting.children
+            children(bench)
         ),
         "CPU of the parent: getrusage(RUSAGE_SELF). Until its program runs, a child's time is its own, even \
          in the memory of its parent: see the column with the children."
@@ -89,33 +89,26 @@ fn remarks(setting: &Setting) -> Vec<String> {
 }
 
 fn goals_of_lone(samples: &Samples) -> Vec<Goal> {
+    let none = Aim::None;
+    let most = Aim::AtMost(1.0);
     let pairs = [
-        ("`output()`: minder over std", OUTPUT, STD_OUTPUT, Aim::AtMost(1.0)),
-        ("start and wait, two pipes: minder over posix_spawn", OURS, POSIX, Aim::AtMost(1.0)),
-        (
-            "start and wait, inherited streams: minder over posix_spawn",
-            OURS_BARE,
-            POSIX_BARE,
-            Aim::AtMost(1.0),
-        ),
-        ("start and wait, two pipes: minder over std", OURS, STD, Aim::None),
-        ("start and wait, inherited streams: minder over std", OURS_BARE, STD_BARE, Aim::None),
+        ("`output()`: minder over std", OUTPUT, STD_OUTPUT, most),
+        ("start and wait, two pipes: minder over posix_spawn", OURS, POSIX, most),
+        ("start and wait, inherited streams: minder over posix_spawn", OURS_BARE, POSIX_BARE, most),
+        ("start and wait, two pipes: minder over std", OURS, STD, none),
+        ("start and wait, inherited streams: minder over std", OURS_BARE, STD_BARE, none),
     ];
-    let mut goals = Vec::new();
-    for (what, ours, other, aim) in pairs {
-        for (whose, value) in [("CPU of the parent", PARENT), ("CPU with the children", Value::Tree)] {
-            let what = format!("{what}, {whose}");
-            goals.push(samples.goal(what, value, (ours.name, SMALL), (other.name, SMALL), aim));
-        }
-    }
-    goals
+    let goals = pairs.iter().flat_map(|(what, ours, other, aim)| {
+        goals_of_pair(samples, what, (ours, SMALL), (other, SMALL), [*aim; 2])
+    });
+    goals.collect()
 }
 
 fn goals_of_host(samples: &Samples) -> Vec<Goal> {
     let aims = [(OURS, Aim::AtMost(1.1)), (POSIX, Aim::None), (STD, Aim::None)];
     let growth = aims.map(|(who, aim)| {
         let what = format!("{}: parent of {LARGE} MiB over {SMALL}, CPU of the parent", who.name);
-        samples.goal(what, PARENT, (who.name, LARGE), (who.name, SMALL), aim)
+        Goal::ratio(what, samples.ratio((&who, LARGE), (&who, SMALL), PARENT), aim)
     });
     growth.into()
 }
@@ -127,13 +120,13 @@ mod tests {
     #[test]
     fn goals_take_the_right_samples() {
         let mut samples = Samples::default();
-        for (who, host_mib, own) in [(OURS, SMALL, 30), (POSIX, SMALL, 20), (OURS, LARGE, 60)] {
-            let setting = Setting { host_mib, ..Setting::default() };
-            samples.add(0, who, &setting, &format!("self_ns,children_ns\n{own},100\n")).unwrap();
+        for (who, host_mib, own) in [(OURS, SMALL, 30.0), (POSIX, SMALL, 20.0), (OURS, LARGE, 60.0)] {
+            let numbers = vec![("self_ns".into(), own), ("children_ns".into(), 100.0)];
+            samples.add(1, (&who, host_mib), numbers);
         }
         let median = |goal: &Goal| goal.figure.as_ref().map(|figure| figure.median);
         let lone = goals_of_lone(&samples);
-        assert_eq!([0, 2].map(|n| median(&lone[n])), [None, Some(1.5)]);
+        assert_eq!([0, 2, 3].map(|n| median(&lone[n])), [None, Some(1.5), Some(130.0 / 120.0)]);
         let host: Vec<_> = goals_of_host(&samples).iter().map(median).collect();
         assert_eq!(host, [Some(2.0), None, None]);
     }

@@ -1,9 +1,9 @@
 //! Many captured children, some at once: a `ChildSet` beside tokio and threads, and driven by tokio.
 
-use super::super::mechanisms::{Aim, Goal, goals_table};
-use super::super::{Answer, Bench};
-use super::Program;
-use super::samples::{Contestant, PARENT, Samples, Setting, Value};
+use super::{PARENT, Program, Setting, costs, goals_of_pair};
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::{Contestant, Samples};
 use anyhow::Result;
 
 const AT_ONCE: usize = 64;
@@ -56,59 +56,45 @@ fn answer(
     remark: String,
 ) -> Result<Answer> {
     let setting = Setting { question, children, at_once: AT_ONCE, ..Setting::default() };
-    let all: Vec<_> = contestants.iter().map(|who| (*who, setting.clone())).collect();
-    let samples = program.rounds(bench, &all)?;
-    let calls = |who: &Contestant| (who.title.to_string(), (who.name, SIZE), program.calls(*who, &setting));
-    let lines: Vec<_> = contestants.iter().map(calls).collect();
-    let table = format!(
-        "Goals are for medians; ratios are formed within a round.\n\n{}\n\
-         What one child costs, and the peaks of the parent:\n\n{}",
-        goals_table(&goals(&samples)),
-        samples.costs(&lines)
-    );
+    let samples = program.rounds(bench, (contestants, &[SIZE]), |_, _| setting)?;
+    let calls = |who: &Contestant| program.calls(*who, &setting);
+    let lines = contestants.iter().map(|who| (who.title(), (who, SIZE).into(), calls(who)));
+    let costs = costs(&samples, &lines.collect::<Vec<_>>());
+    let tables = format!("What one child costs, and the peaks of the parent:\n\n{costs}");
     let threads = "HWM: VmHWM in /proc/self/status. System calls: of all threads and of the child, from \
                    separate runs under strace.";
-    Ok(Answer { table, remarks: vec![remark, threads.into()], csv: samples.csv()? })
+    Ok(Answer::with_goals(&samples, &goals(&samples), &tables, vec![remark, threads.into()]))
 }
 
 fn goals_of_captured(samples: &Samples) -> Vec<Goal> {
-    let at = |who: Contestant| (who.name, SIZE);
     let mut goals = Vec::new();
-    for (other, parent, tree) in [(TOKIO, 0.6, 0.85), (TOKIO_MULTI, 0.6, 0.85), (THREADS, 0.8, 1.0)] {
-        for (whose, value, aim) in
-            [("CPU of the parent", PARENT, parent), ("CPU with the children", Value::Tree, tree)]
-        {
-            // Each side in its best setting for children that live for a moment.
-            let what = format!("{} over {}, {whose}", DELAYED.title, other.title);
-            goals.push(samples.goal(what, value, at(DELAYED), at(other), Aim::AtMost(aim)));
-        }
-    }
-    for (who, other) in [(IN_TOKIO, TOKIO), (IN_TOKIO_MULTI, TOKIO_MULTI)] {
-        for (whose, value) in [("CPU of the parent", PARENT), ("CPU with the children", Value::Tree)] {
-            let what = format!("{} over {}, {whose}", who.title, other.title);
-            goals.push(samples.goal(what, value, at(who), at(other), Aim::AtMost(1.0)));
-        }
-    }
+    let mut pair = |who: Contestant, other: Contestant, aims: [Aim; 2]| {
+        let what = format!("{} over {}", who.title, other.title);
+        goals.extend(goals_of_pair(samples, &what, (&who, SIZE), (&other, SIZE), aims));
+    };
+    // Each side in its best setting for children that live for a moment.
+    pair(DELAYED, TOKIO, [Aim::AtMost(0.6), Aim::AtMost(0.85)]);
+    pair(DELAYED, TOKIO_MULTI, [Aim::AtMost(0.6), Aim::AtMost(0.85)]);
+    pair(DELAYED, THREADS, [Aim::AtMost(0.8), Aim::AtMost(1.0)]);
+    pair(IN_TOKIO, TOKIO, [Aim::AtMost(1.0); 2]);
+    pair(IN_TOKIO_MULTI, TOKIO_MULTI, [Aim::AtMost(1.0); 2]);
     for other in [TOKIO, TOKIO_MULTI, THREADS] {
-        for (whose, value) in [("CPU of the parent", PARENT), ("wall time", Value::Column("wall_ns"))] {
+        for (whose, number) in [("CPU of the parent", PARENT), ("wall time", "wall_ns")] {
             let what = format!("{} with its defaults over {}, {whose}", OURS.title, other.title);
-            goals.push(samples.goal(what, value, at(OURS), at(other), Aim::None));
+            goals.push(Goal::ratio(what, samples.ratio((&OURS, SIZE), (&other, SIZE), number), Aim::None));
         }
     }
     goals
 }
 
 fn goals_of_driven(samples: &Samples) -> Vec<Goal> {
-    let at = |who: Contestant| (who.name, SIZE);
-    let mut goals = Vec::new();
     // A background set hands each start over to its thread, which the loop of a set does not.
-    for (who, aim) in [(SET, Aim::AtMost(1.1)), (BACKGROUND, Aim::None)] {
-        for (whose, value) in [("CPU of the parent", PARENT), ("CPU with the children", Value::Tree)] {
-            let what = format!("{} over the loop of the set, {whose}", who.title);
-            goals.push(samples.goal(what, value, at(who), at(LOOP), aim));
-        }
-    }
-    goals
+    let aims = [(SET, Aim::AtMost(1.1)), (BACKGROUND, Aim::None)];
+    let goals = aims.iter().flat_map(|(who, aim)| {
+        let what = format!("{} over the loop of the set", who.title);
+        goals_of_pair(samples, &what, (who, SIZE), (&LOOP, SIZE), [*aim; 2])
+    });
+    goals.collect()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Items on threads: the executor beside scoped threads and bounded channels.
 
-use super::super::mechanisms::{Aim, Goal, goals_table};
-use super::super::table::markdown;
-use super::super::{Answer, Bench};
-use super::Program;
-use super::samples::{Contestant, PARENT, Samples, Setting, Value};
+use super::{PARENT, Program, Setting};
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::{Contestant, Samples};
+use crate::table::markdown;
 use anyhow::Result;
 
 const ITEMS: usize = 1_000_000;
@@ -14,8 +14,8 @@ const SLEEPS: usize = 2_000;
 /// The samples have no further size.
 const SIZE: usize = 0;
 
-const WALL: Value = Value::Column("wall_ns");
-const DELAY: Value = Value::Column("delay_ns");
+const WALL: &str = "wall_ns";
+const DELAY: &str = "delay_ns";
 
 /// A contestant with empty items, and the same with items that sleep.
 type Pair = (Contestant, Contestant);
@@ -40,15 +40,12 @@ const ALL: [Pair; 3] = [OURS, CHANNELS, SHARED];
 pub(super) fn threads(bench: &Bench, program: &Program) -> Result<Answer> {
     let empty =
         Setting { question: "threads", children: bench.scaled(ITEMS), at_once: DEGREE, ..Setting::default() };
-    let sleeps = Setting { children: SLEEPS, ..empty.clone() };
-    let settings = |(first, second)| [(first, empty.clone()), (second, sleeps.clone())];
-    let samples = program.rounds(bench, &ALL.into_iter().flat_map(settings).collect::<Vec<_>>())?;
-    let table = format!(
-        "Goals are for medians; ratios are formed within a round.\n\n{}\n\
-         Nanoseconds for an empty item, and from the end of a processor to its finisher:\n\n{}",
-        goals_table(&goals_of(&samples)),
-        costs(&samples)
-    );
+    let all: Vec<Contestant> = ALL.into_iter().flat_map(|(empty, sleeps)| [empty, sleeps]).collect();
+    let setting = |who: &Contestant, _| {
+        let is_empty = ALL.iter().any(|(empty, _)| empty == who);
+        if is_empty { empty } else { Setting { children: SLEEPS, ..empty } }
+    };
+    let samples = program.rounds(bench, (&all, &[SIZE]), setting)?;
     let remarks = vec![
         format!(
             "{} empty items, and {SLEEPS} items that sleep for 200 us, each with degree {DEGREE}. The \
@@ -59,12 +56,16 @@ pub(super) fn threads(bench: &Bench, program: &Program) -> Result<Answer> {
         ),
         "Wall times swing with what else runs on the two processors: three threads share them.".into(),
     ];
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    let tables = format!(
+        "Nanoseconds for an empty item, and from the end of a processor to its finisher:\n\n{}",
+        costs(&samples)
+    );
+    Ok(Answer::with_goals(&samples, &goals_of(&samples), &tables, remarks))
 }
 
 fn goals_of(samples: &Samples) -> Vec<Goal> {
-    let wall = samples.spread(WALL, (OURS.0.name, SIZE));
-    let delay = samples.spread(DELAY, (OURS.1.name, SIZE));
+    let wall = samples.spread((&OURS.0, SIZE), WALL);
+    let delay = samples.spread((&OURS.1, SIZE), DELAY);
     let mut goals = vec![
         Goal::micros("an empty item, wall", wall, Aim::AtMost(1.0)),
         Goal::micros("from the end of a processor to its finisher", delay, Aim::AtMost(50.0)),
@@ -72,7 +73,7 @@ fn goals_of(samples: &Samples) -> Vec<Goal> {
     for (other, aim) in [(CHANNELS.0, Aim::AtMost(1.0)), (SHARED.0, Aim::None)] {
         for (whose, value) in [("wall", WALL), ("CPU", PARENT)] {
             let what = format!("minder over {}, {whose}", other.title);
-            goals.push(samples.goal(what, value, (OURS.0.name, SIZE), (other.name, SIZE), aim));
+            goals.push(Goal::ratio(what, samples.ratio((&OURS.0, SIZE), (&other, SIZE), value), aim));
         }
     }
     goals
@@ -80,7 +81,7 @@ fn goals_of(samples: &Samples) -> Vec<Goal> {
 
 fn costs(samples: &Samples) -> String {
     let line = |(empty, sleeps): Pair| {
-        let cell = |value, who: Contestant| samples.scaled(value, (who.name, SIZE), 1.0, 0);
+        let cell = |number, who: Contestant| samples.cell((&who, SIZE), (number, 1.0, 0));
         vec![empty.title.into(), cell(WALL, empty), cell(PARENT, empty), cell(DELAY, sleeps)]
     };
     markdown(&["contestant", "wall", "CPU", "delay"], &ALL.map(line))

@@ -1,53 +1,51 @@
 //! The cost of starting a child, by the memory of the parent.
 
-use super::goals::{self, Aim, Goal};
-use super::{Answer, Bench, Point, Question, Rows, chart, compile, costs, minder, rows};
-use anyhow::{Context, Result};
+use super::{CPU, bench_command, costs, rows};
+use crate::bench::{Answer, Bench};
+use crate::goals::{self, Aim, Goal};
+use crate::programs::compile;
+use crate::question::Question;
+use crate::samples::Samples;
+use anyhow::Result;
 
-const SMALL: u64 = 10;
-const LARGE: u64 = 2048;
+const SMALL: usize = 10;
+const LARGE: usize = 2048;
 
-pub(super) const QUESTIONS: [Question; 1] = [Question {
+pub(super) const QUESTIONS: [Question<()>; 1] = [Question {
     name: "mechanisms",
     what: "cost of starting a child, by the parent's memory",
     rounds: 7,
     ask: mechanisms,
 }];
 
-fn mechanisms(bench: &Bench) -> Result<Answer> {
+fn mechanisms(bench: &Bench, (): &()) -> Result<Answer> {
     let mut remarks = vec![
         "CPU of the parent alone. `posix_spawn` is `std::process::Command`; `fork` is the same with a \
          `pre_exec`, which makes it copy the parent's page tables. The child is benches/peers/tiny.c: \
          static, without libc."
             .into(),
     ];
-    let child = compile(bench, "tiny", &["-static", "-nostdlib"], &[])
-        .context("benches/peers/tiny.c does not build; cure: a C compiler")?;
-    let chart = chart(bench, "spawn", "mechanisms")?;
-    let mut cmd = minder(bench, "spawn", bench.rounds, Some(&chart));
-    let rows = rows(cmd.args(["--child", &child]), &mut remarks)?;
-    let table = format!(
-        "![Chart](spawn-mechanisms.svg)\n\nGoals are for medians; ratios are formed within a round.\n\n{}\n\
-         Microseconds of CPU per start, by MiB of the parent:\n\n{}",
-        goals::table(&goals_of(&rows)),
-        costs(&rows, None, "mechanism")
-    );
-    Ok(Answer { table, remarks, csv: rows.csv() })
+    let child = compile("tiny", &["-static", "-nostdlib"], &[])?;
+    let rows = rows(bench_command("spawn", bench.rounds).args(["--child", &child]), &mut remarks)?;
+    let samples = Samples::read(&rows)?;
+    let costs = costs(&samples, "", "mechanism");
+    let tables = format!("Microseconds of CPU per start, by MiB of the parent:\n\n{costs}");
+    let table = format!("![Chart](spawn-mechanisms.svg)\n\n{}", goals::above(&goals_of(&samples), &tables));
+    Ok(Answer { table, remarks, rows })
 }
 
-fn goals_of(rows: &Rows) -> Vec<Goal> {
-    let at = |name, size| Point { name, kind: None, size };
+fn goals_of(samples: &Samples) -> Vec<Goal> {
     let mut goals = vec![Goal::micros(
         format!("minder, parent of {SMALL} MiB"),
-        rows.cpu(at("minder", SMALL)),
+        samples.spread(("minder", SMALL), CPU),
         Aim::AtMost(15.0),
     )];
     for (name, aim) in [("minder", Aim::AtMost(1.2)), ("posix_spawn", Aim::None), ("fork", Aim::None)] {
-        let growth = rows.ratio(at(name, LARGE), at(name, SMALL));
+        let growth = samples.ratio((name, LARGE), (name, SMALL), CPU);
         goals.push(Goal::ratio(format!("{name}, parent of {LARGE} MiB over {SMALL}"), growth, aim));
     }
     for other in ["posix_spawn", "fork"] {
-        let figure = rows.ratio(at(other, LARGE), at("minder", LARGE));
+        let figure = samples.ratio((other, LARGE), ("minder", LARGE), CPU);
         goals.push(Goal::ratio(format!("{other} over minder, parent of {LARGE} MiB"), figure, Aim::None));
     }
     goals
@@ -56,12 +54,13 @@ fn goals_of(rows: &Rows) -> Vec<Goal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use minder_ui::rows::CsvTable;
 
     #[test]
     fn goals_take_the_right_rows() {
         let text = "mechanism,parent_mib,round,spawns,cpu_ns,wall_ns\n\
             minder,10,1,9,14000,1\nminder,2048,1,9,15400,1\nfork,10,1,9,70000,1\nfork,2048,1,9,7700000,1\n";
-        let goals = goals_of(&Rows::read(text).unwrap());
+        let goals = goals_of(&Samples::read(&CsvTable::read(text).unwrap()).unwrap());
         let median = |n: usize| goals[n].figure.as_ref().map(|figure| figure.median);
         assert_eq!([0, 1, 2, 3, 5].map(median), [Some(14.0), Some(1.1), None, Some(110.0), Some(500.0)]);
     }

@@ -1,9 +1,13 @@
 //! One wait for one of many objects: `Poller` beside the bare system call and other event loops,
 //! and all mechanisms of `minder bench`.
 
-use super::goals::{self, Aim, Goal};
-use super::{Answer, Bench, Point, Question, Rows, build_workspace, chart, costs, grouped};
-use super::{locked_versions, minder, rows};
+use super::{CPU, bench_command, costs, rows};
+use crate::bench::{Answer, Bench};
+use crate::goals::{self, Aim, Goal};
+use crate::programs::{build_workspace, locked_versions};
+use crate::question::Question;
+use crate::samples::Samples;
+use crate::table::grouped;
 use anyhow::Result;
 use xtask::run;
 
@@ -11,14 +15,14 @@ use xtask::run;
 const WORKSPACE: &str = "loops";
 
 /// The sizes that goals are set for.
-const SIZES: [u64; 4] = [2, 64, 2048, 8192];
+const SIZES: [usize; 4] = [2, 64, 2048, 8192];
 const BARE: &str = "bare-epoll";
 const OURS: &str = "minder epoll";
 const EDGE: &str = "minder epoll edge";
 /// The goal for a wait by it, in microseconds.
 const OURS_MOST: f64 = 0.30;
 
-pub(super) const QUESTIONS: [Question; 2] = [
+pub(super) const QUESTIONS: [Question<()>; 2] = [
     Question {
         name: "peers",
         what: "one wait for one of N descriptors, beside other event loops",
@@ -33,7 +37,7 @@ pub(super) const QUESTIONS: [Question; 2] = [
     },
 ];
 
-fn peers(bench: &Bench) -> Result<Answer> {
+fn peers(bench: &Bench, (): &()) -> Result<Answer> {
     let program = build_workspace(WORKSPACE)?;
     let mut remarks = vec![
         "One process; contestants take turns in every round, each with a fresh set of the same eventfds. \
@@ -56,26 +60,22 @@ fn peers(bench: &Bench) -> Result<Answer> {
     let budget = if bench.quick { "10" } else { "40" };
     cmd.args(["--rounds", &bench.rounds.to_string(), "--budget-ms", budget]);
     let rows = rows(&mut cmd, &mut remarks)?;
-    remarks.extend(out_of_reach(&rows));
-    let table = format!(
-        "Goals are for medians; ratios are formed within a round.\n\n{}\n\
-         Microseconds of CPU per wait, by number of objects:\n\n{}",
-        goals::table(&goals_of_peers(&rows)),
-        costs(&rows, None, "contestant")
-    );
-    Ok(Answer { table, remarks, csv: rows.csv() })
+    let samples = Samples::read(&rows)?;
+    remarks.extend(out_of_reach(&samples));
+    let costs = costs(&samples, "", "contestant");
+    let tables = format!("Microseconds of CPU per wait, by number of objects:\n\n{costs}");
+    Ok(Answer { table: goals::above(&goals_of_peers(&samples), &tables), remarks, rows })
 }
 
-fn goals_of_peers(rows: &Rows) -> Vec<Goal> {
-    let at = |name, size| Point { name, kind: None, size };
+fn goals_of_peers(samples: &Samples) -> Vec<Goal> {
     let mut goals = Vec::new();
     for size in SIZES {
-        let figure = rows.ratio(at(OURS, size), at(BARE, size));
+        let figure = samples.ratio((OURS, size), (BARE, size), CPU);
         goals.push(Goal::ratio(format!("{OURS} over {BARE}, {}", grouped(size)), figure, Aim::AtMost(1.15)));
     }
     for (ours, other) in [(EDGE, "mio"), (OURS, "mio"), (OURS, "polling"), (OURS, "polling oneshot")] {
         for size in [SIZES[0], SIZES[3]] {
-            let figure = rows.ratio(at(ours, size), at(other, size));
+            let figure = samples.ratio((ours, size), (other, size), CPU);
             goals.push(Goal::ratio(
                 format!("{ours} over {other}, {}", grouped(size)),
                 figure,
@@ -83,22 +83,22 @@ fn goals_of_peers(rows: &Rows) -> Vec<Goal> {
             ));
         }
     }
-    let flat = rows.unevenness(OURS, &SIZES);
+    let flat = samples.unevenness(OURS, &SIZES, CPU);
     goals.push(Goal::ratio(format!("{OURS}, dearest size over cheapest"), flat, Aim::AtMost(1.3)));
     for (name, most) in [(OURS, OURS_MOST), ("minder io_uring", 0.45)] {
         // One line is enough for a backend that is not built in.
-        let sizes = if rows.names().contains(&name) { &SIZES[..] } else { &SIZES[..1] };
+        let sizes = if samples.names().contains(&name) { &SIZES[..] } else { &SIZES[..1] };
         for &size in sizes {
             let what = format!("{name}, {} objects", grouped(size));
-            goals.push(Goal::micros(what, rows.cpu(at(name, size)), Aim::AtMost(most)));
+            goals.push(Goal::micros(what, samples.spread((name, size), CPU), Aim::AtMost(most)));
         }
     }
     goals
 }
 
 /// Returns a remark if the bare system call alone costs more than the goal allows.
-fn out_of_reach(rows: &Rows) -> Option<String> {
-    let bare = rows.cpu(Point { name: BARE, kind: None, size: SIZES[0] })?.median / 1e3;
+fn out_of_reach(samples: &Samples) -> Option<String> {
+    let bare = samples.spread((BARE, SIZES[0]), CPU)?.median / 1e3;
     let remark = format!(
         "On this machine the bare call costs {bare:.2} us, more than the {OURS_MOST} us of the goal: no \
          wrapper of the call can meet that goal here."
@@ -106,28 +106,24 @@ fn out_of_reach(rows: &Rows) -> Option<String> {
     (bare > OURS_MOST).then_some(remark)
 }
 
-fn mechanisms(bench: &Bench) -> Result<Answer> {
+fn mechanisms(bench: &Bench, (): &()) -> Result<Answer> {
     let mut remarks = vec![
         "minder's backends have their own names; the others are published baselines \
          (`minder bench wait --help`)."
             .into(),
     ];
-    let chart = chart(bench, "wait", "mechanisms")?;
-    let rows = rows(&mut minder(bench, "wait", bench.rounds, Some(&chart)), &mut remarks)?;
+    let rows = rows(&mut bench_command("wait", bench.rounds), &mut remarks)?;
+    let samples = Samples::read(&rows)?;
     remarks.push("0 objects: a poll without blocking, with nothing to wait for.".into());
-    let table = format!(
-        "![Chart](wait-mechanisms.svg)\n\nGoals are for medians; ratios are formed within a round.\n\n{}\n\
-         Microseconds of CPU per wait, by number of objects:\n\n{}",
-        goals::table(&[look(&rows)]),
-        costs(&rows, None, "mechanism")
-    );
-    Ok(Answer { table, remarks, csv: rows.csv() })
+    let costs = costs(&samples, "", "mechanism");
+    let tables = format!("Microseconds of CPU per wait, by number of objects:\n\n{costs}");
+    let table = format!("![Chart](wait-mechanisms.svg)\n\n{}", goals::above(&[look(&samples)], &tables));
+    Ok(Answer { table, remarks, rows })
 }
 
 /// What our front adds to the system call where nothing is waited for.
-fn look(rows: &Rows) -> Goal {
-    let at = |name| Point { name, kind: None, size: 0 };
-    let figure = rows.ratio(at("epoll"), at(BARE));
+fn look(samples: &Samples) -> Goal {
+    let figure = samples.ratio(("epoll", 0), (BARE, 0), CPU);
     Goal::ratio("epoll over bare-epoll, a poll without an object", figure, Aim::AtMost(1.2))
 }
 
@@ -137,8 +133,8 @@ mod tests {
 
     #[test]
     fn every_goal_is_there_though_nothing_was_measured() {
-        let goals = goals_of_peers(&Rows::default());
+        let goals = goals_of_peers(&Samples::default());
         assert!(goals.iter().all(|goal| goal.figure.is_none()));
-        assert_eq!((goals.len(), out_of_reach(&Rows::default())), (4 + 8 + 1 + 2, None));
+        assert_eq!((goals.len(), out_of_reach(&Samples::default())), (4 + 8 + 1 + 2, None));
     }
 }

@@ -4,8 +4,10 @@
 //! write down. It is not read from `/proc`: that would miss processes between two samples, such as a
 //! shell for each job.
 
-use super::super::meter::{self, Cost};
-use super::super::peers::Peers;
+use crate::meter::{self, Cost};
+use crate::processes;
+use crate::programs::built;
+use crate::samples::{Numbers, raise};
 use anyhow::{Context, Result};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,12 +22,11 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 const CHILDREN: [&str; 4] = ["line_writer", "line_flood", "tiny", "child"];
 
 /// Private directories for temporary files and for the record, which are removed on drop.
-pub(super) struct Fixtures<'a> {
-    peers: &'a Peers,
+pub(super) struct Fixtures {
     dir: PathBuf,
 }
 
-impl Drop for Fixtures<'_> {
+impl Drop for Fixtures {
     fn drop(&mut self) {
         // What cannot be removed stays below target.
         let _ = std::fs::remove_dir_all(&self.dir);
@@ -56,16 +57,32 @@ pub(super) struct Seen {
     pub(super) runner_us: f64,
     /// How many children or feeders wrote down their time. If some did not, `runner_us` includes it.
     pub(super) tellers: usize,
-    pub(super) peak: Peak,
+    /// The peaks of the runner's own processes and of its files.
+    pub(super) peak: Numbers,
     /// What the reader printed.
     pub(super) told: String,
 }
 
-impl<'a> Fixtures<'a> {
-    pub(super) fn new(peers: &'a Peers) -> Result<Self> {
-        let dir = PathBuf::from(peers.built(&format!("fixtures-{}", std::process::id())));
+impl Seen {
+    /// Returns the numbers of a sample: CPU time of the runner, time of the pipeline, these, peaks
+    /// and cost.
+    pub(super) fn numbers(&self, more: Numbers) -> Numbers {
+        let mut numbers = vec![
+            ("runner_us".into(), self.runner_us),
+            ("pipeline_us".into(), (self.wall.as_secs_f64() * 1e6).round()),
+        ];
+        numbers.extend(more);
+        numbers.extend(self.peak.iter().cloned());
+        numbers.extend(self.cost.numbers(""));
+        numbers
+    }
+}
+
+impl Fixtures {
+    pub(super) fn new() -> Result<Self> {
+        let dir = PathBuf::from(built(&format!("fixtures-{}", std::process::id())));
         std::fs::create_dir_all(&dir)?;
-        Ok(Self { peers, dir })
+        Ok(Self { dir })
     }
 
     /// Writes a file that exists as long as the fixtures.
@@ -88,10 +105,10 @@ impl<'a> Fixtures<'a> {
             cmd.env("TMPDIR", &tmp).env("MINDER_STATE_DIR", &state).env("SPENT", &spent);
             cmd.envs(play.env.iter().map(|(name, value)| (name, value)));
         };
-        let mut peak = Peak::default();
+        let mut peak = Numbers::new();
         let (wall, told) =
-            self.pipeline(play, ready, |meter, known| peak.raise(&look(meter, &dirs, known)))?;
-        let cost = meter::read(self.peers)?;
+            self.pipeline(play, ready, |meter, known| raise(&mut peak, look(meter, &dirs, known)))?;
+        let cost = meter::read()?;
         let text = std::fs::read_to_string(&spent).context("the children wrote nothing")?;
         let times: Vec<f64> = text.lines().map(str::parse).collect::<Result<_, _>>()?;
         // A feeder is not a child of the runner, but writes down its time too.
@@ -106,7 +123,7 @@ impl<'a> Fixtures<'a> {
         ready: impl Fn(&mut Command),
         mut look: impl FnMut(u32, &mut HashSet<String>),
     ) -> Result<(Duration, String)> {
-        let mut runner = meter::command(self.peers, &pinned(&play.cpus, &play.runner), &play.input)?;
+        let mut runner = meter::command(&pinned(&play.cpus, &play.runner), &play.input)?;
         ready(&mut runner);
         let began = Instant::now();
         let reader = if play.reader.is_empty() {
@@ -161,58 +178,22 @@ fn pinned(cpus: &str, words: &[String]) -> Vec<String> {
     before.iter().map(ToString::to_string).chain(words.iter().cloned()).collect()
 }
 
-/// The peaks of a runner's own processes and of its files.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Peak {
-    pub(super) hwm_kib: f64,
-    pub(super) largest_kib: f64,
-    pub(super) files_kib: f64,
-}
-
-impl Peak {
-    /// The names of the columns that [`Peak::csv`] fills.
-    pub(super) const CSV: &str = "hwm_kib,largest_hwm_kib,files_kib";
-
-    pub(super) fn csv(&self) -> String {
-        format!("{},{},{}", self.hwm_kib, self.largest_kib, self.files_kib)
-    }
-
-    fn raise(&mut self, other: &Self) {
-        self.hwm_kib = self.hwm_kib.max(other.hwm_kib);
-        self.largest_kib = self.largest_kib.max(other.largest_kib);
-        self.files_kib = self.files_kib.max(other.files_kib);
-    }
-}
-
 /// Samples the processes below the meter that are not jobs, and the files that are in `dirs` or are
-/// open in one of these processes without a name. Memory counts only of processes that the previous
-/// sample had too: a child before its `exec` is still a copy of the runner.
-fn look(meter: u32, dirs: &Path, known: &mut HashSet<String>) -> Peak {
-    let mut seen = Peak::default();
-    let mut now = HashSet::new();
+/// open in one of these processes without a name.
+fn look(meter: u32, dirs: &Path, known: &mut HashSet<String>) -> Numbers {
+    let tree = processes::look(meter, &CHILDREN, known);
+    let memory = tree.own.iter().filter_map(|pid| processes::status(pid, "VmHWM"));
+    let memory: Vec<f64> = memory.collect();
     let mut files = HashMap::new();
-    let mut todo = below(&meter.to_string());
-    while let Some(pid) = todo.pop() {
-        let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
-        // The unnamed file of a job may be open in the job alone.
-        nameless(&pid, &mut files);
-        if CHILDREN.contains(&read("comm").trim()) {
-            continue;
-        }
-        todo.extend(below(&pid));
-        if known.contains(&pid) {
-            let status = read("status");
-            let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or_default();
-            let hwm = line.split_whitespace().next().and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0);
-            seen.hwm_kib += hwm;
-            seen.largest_kib = seen.largest_kib.max(hwm);
-        }
-        now.insert(pid);
-    }
-    *known = now;
+    // The unnamed file of a job may be open in the job alone.
+    tree.all.iter().for_each(|pid| nameless(pid, &mut files));
     named(dirs, &mut files);
-    seen.files_kib = files.values().sum();
-    seen
+    let numbers = [
+        ("hwm_kib", memory.iter().sum()),
+        ("largest_hwm_kib", memory.iter().copied().fold(0.0, f64::max)),
+        ("files_kib", files.values().sum()),
+    ];
+    numbers.map(|(name, value): (_, f64)| (name.into(), value)).into()
 }
 
 /// The length of every file in KiB, by what identifies it. Not its blocks: a file system may give a
@@ -251,10 +232,4 @@ fn nameless(pid: &str, files: &mut Files) {
             files.insert(format!("{name} {inode}"), kib(&of));
         }
     }
-}
-
-fn below(pid: &str) -> Vec<String> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let lists = tasks.filter_map(|t| std::fs::read_to_string(t.path().join("children")).ok());
-    lists.flat_map(|l| l.split_whitespace().map(String::from).collect::<Vec<_>>()).collect()
 }

@@ -1,14 +1,18 @@
 //! Many jobs that write many lines at once: what a view costs, what it holds, and whether all came.
 
-use super::super::peers::{Peers, Runner};
-use super::super::table::{markdown, shown};
-use super::super::{Answer, Bench, round_order};
-use super::fixtures::{Fixtures, Peak, Pipeline, Seen};
+use super::fixtures::{Fixtures, Pipeline};
 use super::tools::Verdict;
+use crate::bench::{Answer, Bench};
+use crate::peers::{Peers, Runner};
+use crate::programs::{built, input};
+use crate::samples::{Numbers, Sample, Samples};
+use crate::table::{markdown, show};
 use anyhow::{Result, bail};
-use std::fmt::Write;
 
 const JOBS: usize = 64;
+
+/// The samples have no further size.
+const SIZE: usize = 0;
 
 /// A runner with the flags that ask for a view.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,23 +28,23 @@ enum Candidate {
 use Candidate::{Gnu, Make, Minder, Raw, RustParallel};
 
 /// Each job when it ends.
-pub(super) fn grouped(bench: &Bench, fixtures: &Fixtures<'_>) -> Result<Answer> {
-    compare(bench, fixtures, &[Raw, Minder(""), Make("-Otarget"), Make("-Oline"), Gnu(""), RustParallel("")])
+pub(super) fn grouped(bench: &Bench, (): &()) -> Result<Answer> {
+    compare(bench, &[Raw, Minder(""), Make("-Otarget"), Make("-Oline"), Gnu(""), RustParallel("")])
 }
 
 /// In the order of input.
-pub(super) fn keep(bench: &Bench, fixtures: &Fixtures<'_>) -> Result<Answer> {
-    compare(bench, fixtures, &[Raw, Minder("-k"), Make("-Otarget"), Gnu("-k"), RustParallel("-k")])
+pub(super) fn keep(bench: &Bench, (): &()) -> Result<Answer> {
+    compare(bench, &[Raw, Minder("-k"), Make("-Otarget"), Gnu("-k"), RustParallel("-k")])
 }
 
 /// Whole lines as they arrive. Make has no such view: what it calls `line` is a job here.
-pub(super) fn lb(bench: &Bench, fixtures: &Fixtures<'_>) -> Result<Answer> {
-    compare(bench, fixtures, &[Raw, Minder("--lb"), Gnu("--lb"), Make("-Oline")])
+pub(super) fn lb(bench: &Bench, (): &()) -> Result<Answer> {
+    compare(bench, &[Raw, Minder("--lb"), Gnu("--lb"), Make("-Oline")])
 }
 
 /// A file as the job's standard output, which make and GNU parallel give it always.
-pub(super) fn spool(bench: &Bench, fixtures: &Fixtures<'_>) -> Result<Answer> {
-    compare(bench, fixtures, &[Raw, Minder("--spool"), Minder(""), Make("-Otarget"), Gnu("")])
+pub(super) fn spool(bench: &Bench, (): &()) -> Result<Answer> {
+    compare(bench, &[Raw, Minder("--spool"), Minder(""), Make("-Otarget"), Gnu("")])
 }
 
 impl Candidate {
@@ -67,20 +71,19 @@ impl Candidate {
         peers.runners.contains(&runner)
     }
 
-    fn play(self, bench: &Bench, fixtures: &Fixtures<'_>, jobs: usize, bytes: usize) -> Result<Pipeline> {
-        let peers = &bench.peers;
-        let writer = peers.built("line_writer");
+    fn play(self, fixtures: &Fixtures, jobs: usize, bytes: usize) -> Result<Pipeline> {
+        let writer = built("line_writer");
         let runner = match self {
-            Raw => Runner::Raw.words(peers, jobs, &writer),
-            Minder(flags) => flagged(Runner::Minder.words(peers, jobs, &writer), 2, flags),
-            Gnu(flags) => flagged(Runner::Gnu.words(peers, jobs, &writer), 1, flags),
-            RustParallel(flags) => flagged(Runner::RustParallel.words(peers, jobs, &writer), 1, flags),
+            Raw => Runner::Raw.words(jobs, &writer),
+            Minder(flags) => flagged(Runner::Minder.words(jobs, &writer), 2, flags),
+            Gnu(flags) => flagged(Runner::Gnu.words(jobs, &writer), 1, flags),
+            RustParallel(flags) => flagged(Runner::RustParallel.words(jobs, &writer), 1, flags),
             Make(flags) => make(fixtures, flags, jobs, &writer)?,
         };
         Ok(Pipeline {
             runner,
-            reader: vec![peers.built("verify"), jobs.to_string(), bytes.to_string()],
-            input: peers.input((0..jobs).map(|n| n.to_string()))?,
+            reader: vec![built("verify"), jobs.to_string(), bytes.to_string()],
+            input: input((0..jobs).map(|n| n.to_string()))?,
             env: vec![("LINE_WRITER_BYTES", bytes.to_string())],
             ..Pipeline::default()
         })
@@ -94,7 +97,7 @@ fn flagged(mut words: Vec<String>, at: usize, flags: &str) -> Vec<String> {
 }
 
 /// A makefile with a target for each job. Make starts a plain command without a shell.
-fn make(fixtures: &Fixtures<'_>, flags: &str, jobs: usize, child: &str) -> Result<Vec<String>> {
+fn make(fixtures: &Fixtures, flags: &str, jobs: usize, child: &str) -> Result<Vec<String>> {
     let mut text = String::from("all:");
     (0..jobs).for_each(|n| text.push_str(&format!(" job{n}")));
     text.push_str(&format!("\njob%: ; @{child} $*\n"));
@@ -103,57 +106,47 @@ fn make(fixtures: &Fixtures<'_>, flags: &str, jobs: usize, child: &str) -> Resul
     Ok(line.split_whitespace().map(String::from).collect())
 }
 
-/// One contestant's part in one round.
-struct Row {
-    round: usize,
-    who: Candidate,
-    seen: Seen,
-    verdict: Verdict,
+/// Returns processor seconds of the runner for a GiB that arrived.
+fn each(sample: &Sample) -> Option<f64> {
+    Some(sample.number("runner_us")? / 1e6 / (sample.number("bytes")? / f64::from(1 << 30)))
 }
 
-impl Row {
-    fn gib(&self) -> f64 {
-        as_float(self.verdict.bytes) / f64::from(1 << 30)
-    }
-
-    /// Processor seconds of the runner for a GiB that arrived.
-    fn each(&self) -> f64 {
-        self.seen.runner_us / 1e6 / self.gib()
-    }
+/// Returns the rate without the time after the end, in which the verifier makes all lines anew.
+fn rate(sample: &Sample) -> Option<f64> {
+    Some(sample.number("bytes")? / sample.number("wall_us")?)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of bytes and lines, far below 2^52")]
-fn as_float(n: u64) -> f64 {
-    n as f64
-}
-
-fn compare(bench: &Bench, fixtures: &Fixtures<'_>, all: &[Candidate]) -> Result<Answer> {
+fn compare(bench: &Bench, all: &[Candidate]) -> Result<Answer> {
     let bytes = bench.scaled(16 << 20);
-    let mut remarks = Vec::new();
-    let mut candidates = Vec::new();
-    for who in all.iter().copied().filter(|who| who.here(&bench.peers)) {
-        match trial(bench, fixtures, who) {
-            Ok(()) => candidates.push(who),
-            Err(why) => remarks.push(format!("left out: {}: {why:#}", who.name())),
+    let fixtures = Fixtures::new()?;
+    let mut samples = Samples::default();
+    let all: Vec<(Candidate, String)> =
+        all.iter().filter(|who| who.here(&bench.peers)).map(|who| (*who, who.name())).collect();
+    for (who, name) in &all {
+        if let Err(why) = trial(&fixtures, *who) {
+            samples.leave_out(name, format!("{why:#}"));
         }
     }
-    let mut rows = Vec::new();
-    for round in 0..bench.rounds {
-        bench.round(round);
-        for who in round_order(round, &candidates) {
-            let seen = fixtures.run(&who.play(bench, fixtures, JOBS, bytes)?)?;
-            let verdict = Verdict::parse(&seen.told)?;
-            rows.push(Row { round, who, seen, verdict });
-        }
-    }
-    remarks.extend(said(bytes));
-    Ok(Answer { table: table(&candidates, &rows), remarks, csv: csv(&rows)? })
+    let points: Vec<(&String, usize)> = all.iter().map(|(_, name)| (name, SIZE)).collect();
+    let sample = |(name, _): (&String, usize)| {
+        let who = all.iter().find(|(_, known)| known == name).map_or(Raw, |(who, _)| *who);
+        one(&fixtures, who, bytes)
+    };
+    samples.add_rounds(bench, &points, sample, |_, why| Err(why))?;
+    Ok(Answer::new(&samples, table(&samples, &all), said(bytes)))
+}
+
+fn one(fixtures: &Fixtures, who: Candidate, bytes: usize) -> Result<Numbers> {
+    let seen = fixtures.run(&who.play(fixtures, JOBS, bytes)?)?;
+    let mut numbers = vec![("tellers".into(), f64::from(u32::try_from(seen.tellers)?))];
+    numbers.extend(Verdict::parse(&seen.told)?.numbers());
+    Ok(seen.numbers(numbers))
 }
 
 /// Three small jobs: a flag that is not known, or a view that is not there, shows before anything
 /// is measured.
-fn trial(bench: &Bench, fixtures: &Fixtures<'_>, who: Candidate) -> Result<()> {
-    let seen = fixtures.run(&who.play(bench, fixtures, 3, 10_000)?)?;
+fn trial(fixtures: &Fixtures, who: Candidate) -> Result<()> {
+    let seen = fixtures.run(&who.play(fixtures, 3, 10_000)?)?;
     let verdict = Verdict::parse(&seen.told)?;
     let tellers = seen.tellers;
     seen.cost.checked(0)?;
@@ -166,30 +159,27 @@ fn trial(bench: &Bench, fixtures: &Fixtures<'_>, who: Candidate) -> Result<()> {
     Ok(())
 }
 
-fn table(candidates: &[Candidate], rows: &[Row]) -> String {
-    let minder =
-        |round: usize| rows.iter().find(|r| r.round == round && matches!(r.who, Minder(_))).map(Row::each);
-    let mut lines = Vec::new();
-    for who in candidates {
-        let mine = || rows.iter().filter(move |r| r.who == *who);
-        let column = |of: fn(&Row) -> f64, decimals| shown(mine().map(of), decimals);
-        let most = |of: fn(&Verdict) -> u64| mine().map(|r| of(&r.verdict)).max().unwrap_or(0).to_string();
-        lines.push(vec![
-            who.name(),
-            column(Row::each, 2),
-            over(&mine().filter_map(|r| Some(r.each() / minder(r.round)?)).collect::<Vec<_>>()),
-            // The verifier makes all lines anew after the end: that is not the runner's time.
-            column(|r| as_float(r.verdict.bytes) / r.seen.cost.wall_us, 0),
-            column(|r| r.seen.peak.largest_kib / 1024.0, 1),
-            column(|r| r.seen.peak.hwm_kib / 1024.0, 1),
-            column(|r| r.seen.peak.files_kib / 1024.0, 0),
-            most(|v| v.torn),
-            most(|v| v.disorder),
-            most(|v| v.wrong),
-            column(|r| as_float(r.verdict.switches), 0),
-            mine().map(|r| r.seen.cost.status).max().unwrap_or(0).to_string(),
-        ]);
-    }
+fn table(samples: &Samples, all: &[(Candidate, String)]) -> String {
+    let minder = all.iter().find(|(who, _)| matches!(who, Minder(_))).map_or("", |(_, name)| name);
+    let line = |(_, name): &(Candidate, String)| {
+        let at = (name, SIZE);
+        let most =
+            |number: &str| samples.spread(at, number).map_or_else(String::new, |it| it.max.to_string());
+        vec![
+            name.clone(),
+            samples.cell(at, (each, 1.0, 2)),
+            show(samples.ratio(at, (minder, SIZE), each), 2),
+            samples.cell(at, (rate, 1.0, 0)),
+            samples.cell(at, ("largest_hwm_kib", 1.0 / 1024.0, 1)),
+            samples.cell(at, ("hwm_kib", 1.0 / 1024.0, 1)),
+            samples.cell(at, ("files_kib", 1.0 / 1024.0, 0)),
+            most("torn"),
+            most("disorder"),
+            most("wrong_jobs"),
+            samples.cell(at, ("switches", 1.0, 0)),
+            most("status"),
+        ]
+    };
     let head = [
         "runner",
         "runner CPU s/GiB",
@@ -204,12 +194,7 @@ fn table(candidates: &[Candidate], rows: &[Row]) -> String {
         "job switches",
         "exit",
     ];
-    markdown(&head, &lines)
-}
-
-/// Ratios to a contestant that may not be there.
-fn over(ratios: &[f64]) -> String {
-    if ratios.is_empty() { "-".into() } else { shown(ratios.iter().copied(), 2) }
+    markdown(&head, &all.iter().map(line).collect::<Vec<_>>())
 }
 
 fn said(bytes: usize) -> Vec<String> {
@@ -231,27 +216,4 @@ fn said(bytes: usize) -> Vec<String> {
          each job's output is contiguous."
             .into(),
     ]
-}
-
-fn csv(rows: &[Row]) -> Result<String> {
-    let mut text = format!(
-        "round,runner,runner_us,tellers,pipeline_us,{},{},{}\n",
-        Verdict::CSV,
-        Peak::CSV,
-        super::super::meter::CSV
-    );
-    for Row { round, who, seen, verdict } in rows {
-        writeln!(
-            text,
-            "{round},{},{},{},{},{},{},{}",
-            who.name().replace(',', ""),
-            seen.runner_us,
-            seen.tellers,
-            seen.wall.as_micros(),
-            verdict.csv(),
-            seen.peak.csv(),
-            seen.cost.csv()
-        )?;
-    }
-    Ok(text)
 }

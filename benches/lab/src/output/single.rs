@@ -1,11 +1,16 @@
 //! One job that writes as fast as it can, into a pipe: beside `cat`, on one processor and on two.
 
-use super::super::peers::{Peers, Runner};
-use super::super::table::{markdown, shown};
-use super::super::{Answer, Bench, round_order};
-use super::fixtures::{Fixtures, Peak, Pipeline, Seen};
-use anyhow::{Context, Result, bail};
-use std::fmt::Write;
+use super::fixtures::{Fixtures, Pipeline, Seen};
+use crate::bench::{Answer, Bench};
+use crate::peers::{Peers, Runner};
+use crate::processes::processors;
+use crate::programs::{built, input};
+use crate::samples::{Numbers, Sample, Samples};
+use crate::table::{markdown, show};
+use anyhow::{Result, bail};
+
+/// The samples have no further size.
+const SIZE: usize = 0;
 
 /// What stands between the writer and the reader.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,9 +50,8 @@ impl Between {
         }
     }
 
-    fn play(self, bench: &Bench, bytes: u64, cpus: &str) -> Result<Pipeline> {
-        let peers = &bench.peers;
-        let flood = vec![peers.built("line_flood"), bytes.to_string()];
+    fn play(self, bytes: u64, cpus: &str) -> Result<Pipeline> {
+        let flood = vec![built("line_flood"), bytes.to_string()];
         let given = |mut words: Vec<String>, at: usize, flags: &str| {
             words.splice(at..at, flags.split_whitespace().map(String::from));
             words.extend([":::".to_string(), bytes.to_string()]);
@@ -55,17 +59,17 @@ impl Between {
         };
         let (feeder, runner) = match self {
             Nothing => (Vec::new(), flood),
-            WideNothing => (Vec::new(), widened(peers, flood)),
+            WideNothing => (Vec::new(), widened(flood)),
             Cat => (flood, vec!["cat".to_string()]),
-            WideCat => (flood, widened(peers, vec!["cat".to_string()])),
-            Minder(flags) => (Vec::new(), given(Runner::Minder.words(peers, 1, &flood[0]), 2, flags)),
-            Gnu(flags) => (Vec::new(), given(Runner::Gnu.words(peers, 1, &flood[0]), 1, flags)),
+            WideCat => (flood, widened(vec!["cat".to_string()])),
+            Minder(flags) => (Vec::new(), given(Runner::Minder.words(1, &flood[0]), 2, flags)),
+            Gnu(flags) => (Vec::new(), given(Runner::Gnu.words(1, &flood[0]), 1, flags)),
         };
         Ok(Pipeline {
             feeder,
             runner,
-            reader: vec![peers.built("reader")],
-            input: peers.input(std::iter::empty())?,
+            reader: vec![built("reader")],
+            input: input(std::iter::empty())?,
             env: Vec::new(),
             cpus: cpus.to_string(),
         })
@@ -73,61 +77,54 @@ impl Between {
 }
 
 /// The same with larger pipes.
-fn widened(peers: &Peers, mut words: Vec<String>) -> Vec<String> {
-    words.insert(0, peers.built("widen"));
+fn widened(mut words: Vec<String>) -> Vec<String> {
+    words.insert(0, built("widen"));
     words
 }
 
-struct Row {
-    round: usize,
-    cpus: String,
-    who: Between,
-    bytes: u64,
-    wrong: u64,
-    seen: Seen,
+/// Returns megabytes per second.
+fn rate(sample: &Sample) -> Option<f64> {
+    Some(sample.number("bytes")? / sample.number("pipeline_us")?)
 }
 
-impl Row {
-    fn rate(&self) -> f64 {
-        as_float(self.bytes) / 1e6 / self.seen.wall.as_secs_f64()
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of bytes and blocks, far below 2^52")]
-fn as_float(n: u64) -> f64 {
-    n as f64
+/// Returns processor seconds of the runner for a GiB.
+fn each(sample: &Sample) -> Option<f64> {
+    Some(sample.number("runner_us")? / 1e6 / (sample.number("bytes")? / f64::from(1 << 30)))
 }
 
 /// Everything on one processor, then on two.
-pub(super) fn one(bench: &Bench, fixtures: &Fixtures<'_>) -> Result<Answer> {
+pub(super) fn one(bench: &Bench, (): &()) -> Result<Answer> {
     let bytes = u64::try_from(bench.scaled(2 << 30))?;
-    let sets = processors()?;
-    let mut remarks = Vec::new();
-    let mut candidates = Vec::new();
-    for who in ALL.into_iter().filter(|who| who.here(&bench.peers)) {
-        match trial(bench, fixtures, who, &sets[0]) {
-            Ok(()) => candidates.push(who),
-            Err(why) => remarks.push(format!("left out: {}: {why:#}", who.name())),
+    let fixtures = Fixtures::new()?;
+    let sets = sets()?;
+    let mut samples = Samples::default();
+    let all: Vec<(Between, String)> =
+        ALL.into_iter().filter(|who| who.here(&bench.peers)).map(|who| (who, who.name())).collect();
+    for (who, name) in &all {
+        if let Err(why) = trial(&fixtures, *who, &sets[0]) {
+            samples.leave_out(name, format!("{why:#}"));
         }
     }
-    let mut rows = Vec::new();
-    for round in 0..bench.rounds {
-        bench.round(round);
-        for cpus in &sets {
-            for who in round_order(round, &candidates) {
-                let ([got, wrong], seen) = play(bench, fixtures, who, bytes, cpus)?;
-                rows.push(Row { round, cpus: cpus.clone(), who, bytes: got, wrong, seen });
-            }
-        }
-    }
-    remarks.extend(said(bytes));
-    Ok(Answer { table: table(&sets, &candidates, &rows, bytes), remarks, csv: csv(&rows)? })
+    let with = |cpus| all.iter().map(move |(_, name)| (name, cpus, SIZE));
+    let points: Vec<(&String, &str, usize)> = sets.iter().map(String::as_str).flat_map(with).collect();
+    let sample = |(name, cpus, _): (&String, &str, usize)| {
+        let who = all.iter().find(|(_, known)| known == name).map_or(Nothing, |(who, _)| *who);
+        let ([got, wrong], seen) = play(&fixtures, who, bytes, cpus)?;
+        Ok(seen.numbers(numbers(got, wrong)))
+    };
+    samples.add_rounds(bench, &points, sample, |_, why| Err(why))?;
+    Ok(Answer::new(&samples, table(&samples, &sets, &all, bytes), said(bytes)))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of bytes and blocks, far below 2^52")]
+fn numbers(got: u64, wrong: u64) -> Numbers {
+    vec![("bytes".into(), got as f64), ("wrong_blocks".into(), wrong as f64)]
 }
 
 /// A small job, to see that it works at all.
-fn trial(bench: &Bench, fixtures: &Fixtures<'_>, who: Between, cpus: &str) -> Result<()> {
+fn trial(fixtures: &Fixtures, who: Between, cpus: &str) -> Result<()> {
     let bytes = 1 << 20;
-    let ([got, wrong], seen) = play(bench, fixtures, who, bytes, cpus)?;
+    let ([got, wrong], seen) = play(fixtures, who, bytes, cpus)?;
     let tellers = seen.tellers;
     seen.cost.checked(0)?;
     if got != bytes || wrong > 0 || tellers != 1 {
@@ -138,54 +135,46 @@ fn trial(bench: &Bench, fixtures: &Fixtures<'_>, who: Between, cpus: &str) -> Re
     Ok(())
 }
 
-fn play(
-    bench: &Bench,
-    fixtures: &Fixtures<'_>,
-    who: Between,
-    bytes: u64,
-    cpus: &str,
-) -> Result<([u64; 2], Seen)> {
-    let seen = fixtures.run(&who.play(bench, bytes, cpus)?)?;
+fn play(fixtures: &Fixtures, who: Between, bytes: u64, cpus: &str) -> Result<([u64; 2], Seen)> {
+    let seen = fixtures.run(&who.play(bytes, &cpus.replace('+', ","))?)?;
     let told: Vec<u64> = seen.told.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
     let [got, wrong] = told[..] else { bail!("the reader printed `{}`", seen.told.trim()) };
     Ok(([got, wrong], seen))
 }
 
 /// The first processor that we may use, and the first two.
-fn processors() -> Result<Vec<String>> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let list =
-        status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).context("no list of processors")?;
-    let mut all = Vec::new();
-    for part in list.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        all.extend(first.parse::<usize>()?..=last.parse::<usize>()?);
-    }
+fn sets() -> Result<Vec<String>> {
+    let all = processors()?;
     let mut sets = vec![all[0].to_string()];
     if let [first, second, ..] = all[..] {
-        sets.push(format!("{first},{second}"));
+        sets.push(format!("{first}+{second}"));
     }
     Ok(sets)
 }
 
-fn table(sets: &[String], candidates: &[Between], rows: &[Row], bytes: u64) -> String {
+fn table(samples: &Samples, sets: &[String], all: &[(Between, String)], bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "a number of bytes, far below 2^52")]
+    let is_wrong = |it: &Sample| {
+        let has_all = it.number("bytes")? >= bytes as f64;
+        Some(f64::from(!has_all || it.number("wrong_blocks")? > 0.0))
+    };
     let mut lines = Vec::new();
     for cpus in sets {
-        let cat = |round: usize| rows.iter().find(|r| r.round == round && r.cpus == *cpus && r.who == Cat);
-        for who in candidates {
-            let mine = || rows.iter().filter(move |r| r.who == *who && r.cpus == *cpus);
-            let column = |of: fn(&Row) -> f64, decimals| shown(mine().map(of), decimals);
+        for (_, name) in all {
+            let at = (name, cpus.as_str(), SIZE);
+            let cat = (Cat.name(), cpus.as_str(), SIZE);
+            let status = samples.spread(at, "status");
             lines.push(vec![
-                who.name(),
+                name.clone(),
                 cpus.clone(),
-                column(Row::rate, 0),
-                shown(mine().filter_map(|r| Some(r.rate() / cat(r.round)?.rate())), 2),
-                column(|r| r.seen.runner_us / 1e6 / (as_float(r.bytes) / f64::from(1 << 30)), 2),
-                column(|r| r.seen.peak.largest_kib / 1024.0, 1),
-                column(|r| r.seen.peak.hwm_kib / 1024.0, 1),
-                column(|r| r.seen.peak.files_kib / 1024.0, 0),
-                mine().filter(|r| r.bytes != bytes || r.wrong > 0).count().to_string(),
-                mine().map(|r| r.seen.cost.status).max().unwrap_or(0).to_string(),
+                samples.cell(at, (rate, 1.0, 0)),
+                show(samples.ratio(at, (&cat.0, cat.1, cat.2), rate), 2),
+                samples.cell(at, (each, 1.0, 2)),
+                samples.cell(at, ("largest_hwm_kib", 1.0 / 1024.0, 1)),
+                samples.cell(at, ("hwm_kib", 1.0 / 1024.0, 1)),
+                samples.cell(at, ("files_kib", 1.0 / 1024.0, 0)),
+                samples.total(at, is_wrong).map_or_else(String::new, |sum| sum.median.to_string()),
+                status.map_or_else(String::new, |status| status.max.to_string()),
             ]);
         }
     }
@@ -220,28 +209,4 @@ fn said(bytes: u64) -> Vec<String> {
          for the record, and open unnamed files. Wrong rounds: bytes were missing, or blocks out of order."
             .into(),
     ]
-}
-
-fn csv(rows: &[Row]) -> Result<String> {
-    let mut text = format!(
-        "round,processors,between,bytes,wrong_blocks,runner_us,pipeline_us,{},{}\n",
-        Peak::CSV,
-        super::super::meter::CSV
-    );
-    for row in rows {
-        writeln!(
-            text,
-            "{},{},{},{},{},{},{},{},{}",
-            row.round,
-            row.cpus.replace(',', "+"),
-            row.who.name(),
-            row.bytes,
-            row.wrong,
-            row.seen.runner_us,
-            row.seen.wall.as_micros(),
-            row.seen.peak.csv(),
-            row.seen.cost.csv()
-        )?;
-    }
-    Ok(text)
 }

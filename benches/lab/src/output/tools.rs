@@ -1,10 +1,11 @@
 //! The C programs of this bench: builds them, and proves that the verifier sees what it must see.
 
-use super::super::peers::Peers;
+use crate::programs::{built, compile};
+use crate::samples::Numbers;
 use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::process::Stdio;
-use xtask::{run, tree};
+use xtask::run;
 
 /// What `verify` says of a stream.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,9 +19,6 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// The names of the columns that [`Verdict::csv`] fills.
-    pub(super) const CSV: &str = "bytes,lines,torn,disorder,switches,wrong_jobs";
-
     pub(super) fn parse(text: &str) -> Result<Self> {
         let numbers: Vec<u64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
         let [bytes, lines, torn, disorder, switches, wrong] = numbers[..] else {
@@ -29,9 +27,12 @@ impl Verdict {
         Ok(Self { bytes, lines, torn, disorder, switches, wrong })
     }
 
-    pub(super) fn csv(&self) -> String {
-        let Self { bytes, lines, torn, disorder, switches, wrong } = self;
-        format!("{bytes},{lines},{torn},{disorder},{switches},{wrong}")
+    #[expect(clippy::cast_precision_loss, reason = "counts of bytes and lines, far below 2^52")]
+    pub(super) fn numbers(&self) -> Numbers {
+        let Self { bytes, lines, torn, disorder, switches, wrong } = *self;
+        let names = ["bytes", "lines", "torn", "disorder", "switches", "wrong_jobs"];
+        let values = [bytes, lines, torn, disorder, switches, wrong];
+        names.into_iter().zip(values).map(|(name, value)| (name.into(), value as f64)).collect()
     }
 
     /// Whether every byte of every job came, in whole lines.
@@ -41,22 +42,19 @@ impl Verdict {
 }
 
 /// Builds the programs, and tries the verifier.
-pub(super) fn ready(peers: &Peers) -> Result<()> {
-    let from = tree::root().join("benches/peers");
+pub(super) fn ready() -> Result<()> {
     for name in ["line_writer", "verify", "line_flood", "reader", "widen"] {
-        let mut cc = run::command("cc");
-        cc.args(["-O2", "-static", "-o", &peers.built(name)]).arg(from.join(format!("{name}.c")));
-        run::read(&mut cc).context("the C programs of benches/peers do not build; cure: a C compiler")?;
+        compile(name, &["-static"], &[])?;
     }
-    prove(peers).context("the verifier cannot be trusted")
+    prove().context("the verifier cannot be trusted")
 }
 
 /// How many bytes each of the two jobs has on which the verifier is tried.
 const TRIAL: usize = 100_000;
 
 /// Feeds the verifier what is right, and then each kind of damage.
-fn prove(peers: &Peers) -> Result<()> {
-    let [a, b] = [talk(peers, 0)?, talk(peers, 1)?];
+fn prove() -> Result<()> {
+    let [a, b] = [talk(0)?, talk(1)?];
     let line = |of: &str, n: usize| of.match_indices('\n').nth(n).map_or(0, |(at, _)| at + 1);
     let begin = line(&a, 6);
     let middle = line(&a, 7);
@@ -82,7 +80,7 @@ fn prove(peers: &Peers) -> Result<()> {
         ("a missing job", b.clone(), |v| v.torn == 0 && v.wrong == 1),
     ];
     for (what, stream, sees) in trials {
-        let verdict = judge(peers, &stream)?;
+        let verdict = judge(&stream)?;
         if !sees(&verdict) {
             bail!("of {what} it says {verdict:?}");
         }
@@ -90,14 +88,14 @@ fn prove(peers: &Peers) -> Result<()> {
     Ok(())
 }
 
-fn talk(peers: &Peers, job: usize) -> Result<String> {
-    run::read(run::command(peers.built("line_writer")).args([job.to_string(), TRIAL.to_string()]))
+fn talk(job: usize) -> Result<String> {
+    run::read(run::command(built("line_writer")).args([job.to_string(), TRIAL.to_string()]))
 }
 
-fn judge(peers: &Peers, stream: &str) -> Result<Verdict> {
-    let file = peers.built("stream");
+fn judge(stream: &str) -> Result<Verdict> {
+    let file = built("stream");
     std::fs::write(&file, stream)?;
-    let mut cmd = run::command(peers.built("verify"));
+    let mut cmd = run::command(built("verify"));
     // It ends with 1 if it finds something, which is what is wanted here.
     let told =
         cmd.args(["2", &TRIAL.to_string()]).stdin(File::open(&file)?).stderr(Stdio::inherit()).output()?;

@@ -1,13 +1,14 @@
 //! The HTTP server under load: connections that stay open, idle connections, a connection for each request.
 
-use super::super::mechanisms::{Aim, Goal, goals_table};
-use super::super::samples::Samples;
-use super::super::table::markdown;
-use super::super::{Answer, Bench};
 use super::Ruby;
 use super::contestant::Contestant;
 use super::server::{self, Load};
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::Samples;
+use crate::table::{markdown, show};
 use anyhow::Result;
+use minder_lab::chart::{Bar, BarChart, BarGroup};
 
 /// The samples have no further size.
 const SIZE: usize = 0;
@@ -53,18 +54,12 @@ pub(super) fn close(bench: &Bench, ruby: &Ruby) -> Result<Answer> {
 fn answer(bench: &Bench, ruby: &Ruby, shape: &Shape<'_>) -> Result<Answer> {
     let named = |names: &[&str]| names.iter().map(|name| Contestant::new(*name)).collect::<Vec<_>>();
     let all = [named(shape.others), ruby.ours(), named(&PEERS)].concat();
-    let samples = ruby.rounds(bench, &all, &[SIZE], |who, _| {
+    let samples = ruby.rounds(bench, &all, &[SIZE], |(who, _)| {
         let is_slow = who.mode() == "blocking";
         let requests = if is_slow { shape.load.requests / 5 } else { shape.load.requests };
         server::sample(ruby, who, Load { requests, ..shape.load })
     })?;
-    let table = format!(
-        "Goals are for medians; ratios are formed within a round. CPU: of the server, for each request.\n\n\
-         {}\n{}",
-        goals_table(&(shape.goals)(&samples, &ruby.best())),
-        costs(&samples, &all)
-    );
-    let mut remarks = samples.left_out();
+    let mut remarks = Vec::new();
     let Load { connections, idle, requests, .. } = shape.load;
     remarks.push(format!(
         "{requests} requests on {connections} connections{} after {} that were not measured; the blocking \
@@ -81,7 +76,9 @@ fn answer(bench: &Bench, ruby: &Ruby, shape: &Shape<'_>) -> Result<Answer> {
             .into(),
     );
     remarks.push(shape.remark.into());
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    let goals = (shape.goals)(&samples, &ruby.best());
+    let costs = format!("CPU: of the server, for each request.\n\n{}", costs(&samples, &all));
+    Ok(Answer::with_goals(&samples, &goals, &costs, remarks))
 }
 
 /// Returns goals for the ratio of a number of ours to that of others.
@@ -95,7 +92,7 @@ fn ratios(
     let goal = |(other, aim): &(&str, Aim)| {
         let other = Contestant::new(*other);
         let what = format!("{title}: {} over {}", ours.title(), other.title());
-        Goal::ratio(what, samples.ratio(ours, &other, SIZE, name), *aim)
+        Goal::ratio(what, samples.ratio((ours, SIZE), (&other, SIZE), name), *aim)
     };
     others.iter().map(goal).collect()
 }
@@ -150,12 +147,10 @@ fn costs(samples: &Samples, all: &[Contestant]) -> String {
         "server busy",
         "HWM MiB",
     ];
-    let ratio = |who: &Contestant, other: &str, name: &str| {
-        let found = samples.ratio(who, Contestant::new(other), SIZE, name);
-        found.map_or_else(|| "–".to_string(), |spread| spread.show(2))
-    };
+    let ratio =
+        |who: &Contestant, other: &str, name: &str| show(samples.ratio((who, SIZE), (other, SIZE), name), 2);
     let line = |who: &Contestant| {
-        let cell = |name, factor, decimals| samples.cell(who, SIZE, (name, factor, decimals));
+        let cell = |name, factor, decimals| samples.cell((who, SIZE), (name, factor, decimals));
         vec![
             who.title(),
             cell("cpu_us", 1.0, 1),
@@ -171,6 +166,24 @@ fn costs(samples: &Samples, all: &[Contestant]) -> String {
     markdown(&head, &all.iter().map(line).collect::<Vec<_>>())
 }
 
+/// Returns a chart of the processor time of a request, with a group for each question.
+pub(crate) fn chart(questions: &[(&str, Samples)], machine: &str) -> BarChart {
+    let bar = |samples: &Samples, name: &str| {
+        let who = Contestant::new(name);
+        let value = samples.spread((&who, SIZE), CPU.0)?;
+        Some(Bar { label: who.title(), value, is_ours: who.mode() == "minder" })
+    };
+    let group = |(title, samples): &(&str, Samples)| BarGroup {
+        title: (*title).into(),
+        bars: samples.names().into_iter().filter_map(|name| bar(samples, name)).collect(),
+    };
+    BarChart {
+        title: "HTTP server in Ruby: processor time of a request".into(),
+        subtitle: format!("{machine}\nmicroseconds of the server, medians with extremes"),
+        groups: questions.iter().map(group).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,7 +193,7 @@ mod tests {
         let mut samples = Samples::default();
         for (name, cpu, rate) in [("c", 4.0, 190.0), ("minder:epoll", 6.0, 150.0), ("blocking", 30.0, 15.0)] {
             let numbers = vec![("cpu_us".to_string(), cpu), ("rate".to_string(), rate)];
-            samples.add(0, Contestant::new(name), SIZE, numbers);
+            samples.add(1, (name, SIZE), numbers);
         }
         let ours = Contestant::new("minder:epoll");
         let goals = goals_of_keep_alive(&samples, &ours);
@@ -193,5 +206,17 @@ mod tests {
         assert_eq!(median("over evt (epoll)"), None);
         assert_eq!(costs(&samples, &[ours]).lines().count(), 3);
         assert_eq!(goals_of_idle(&samples, &Contestant::new("minder:epoll")).len(), 6);
+    }
+
+    #[test]
+    fn chart_has_a_bar_for_each_server() {
+        let mut samples = Samples::default();
+        for (round, name, cpu) in [(1, "c", 4.0), (1, "minder:epoll", 6.0), (2, "c", 5.0)] {
+            samples.add(round, (name, SIZE), vec![("cpu_us".into(), cpu)]);
+        }
+        let chart = chart(&[("a question", samples)], "a machine");
+        let bars: Vec<_> =
+            chart.groups[0].bars.iter().map(|bar| (&*bar.label, bar.value.median, bar.is_ours)).collect();
+        assert_eq!(bars, [("server in C (epoll)", 4.5, false), ("minder (epoll)", 6.0, true)]);
     }
 }

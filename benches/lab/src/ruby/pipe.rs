@@ -1,11 +1,11 @@
 //! Bytes through a pipe within one process: two fibers beside two threads.
 
-use super::super::mechanisms::{Aim, Goal, goals_table};
-use super::super::samples::Samples;
-use super::super::table::markdown;
-use super::super::{Answer, Bench};
 use super::Ruby;
 use super::contestant::Contestant;
+use crate::bench::{Answer, Bench};
+use crate::goals::{Aim, Goal};
+use crate::samples::Samples;
+use crate::table::markdown;
 use anyhow::Result;
 
 const BYTES: usize = 1 << 30;
@@ -21,24 +21,19 @@ pub(super) fn pipe(bench: &Bench, ruby: &Ruby) -> Result<Answer> {
     // A multiple of each chunk.
     let bytes = if bench.quick { BYTES / 8 } else { BYTES };
     let all = [vec![Contestant::new("threads"), Contestant::new("reference")], ruby.ours()].concat();
-    let samples = ruby.rounds(bench, &all, &CHUNKS, |who, chunk| {
+    let samples = ruby.rounds(bench, &all, &CHUNKS, |(who, chunk)| {
         ruby.sample("pipe.rb", &[who.name.clone(), chunk.to_string(), bytes.to_string()])
     })?;
-    let table = format!(
-        "Goals are for medians; ratios are formed within a round.\n\n{}\n\
-         Seconds of wall time and of processor time, by size of the chunks:\n\n{}",
-        goals_table(&goals_of(&samples, &ruby.best())),
-        times(&samples, &all)
-    );
-    let mut remarks = samples.left_out();
-    remarks.push(format!(
+    let remarks = vec![format!(
         "{} MiB. A writer and a reader in one process. threads: two threads with blocking descriptors, which \
          copy at the same time, since a system call runs without the interpreter's lock. Otherwise two \
          fibers, which copy in turn. The reader checks the first and last byte of each read, and the sum of \
          the sizes.",
         bytes >> 20
-    ));
-    Ok(Answer { table, remarks, csv: samples.csv()? })
+    )];
+    let times = times(&samples, &all);
+    let tables = format!("Seconds of wall time and of processor time, by size of the chunks:\n\n{times}");
+    Ok(Answer::with_goals(&samples, &goals_of(&samples, &ruby.best()), &tables, remarks))
 }
 
 fn goals_of(samples: &Samples, ours: &Contestant) -> Vec<Goal> {
@@ -57,7 +52,7 @@ fn goals_of(samples: &Samples, ours: &Contestant) -> Vec<Goal> {
     let goal = |(chunk, name, other, aim): (usize, &str, &Contestant, Aim)| {
         let title = if name == CPU { "CPU" } else { "wall" };
         let what = format!("{} KiB, {title}: {} over {}", chunk >> 10, ours.title(), other.title());
-        Goal::ratio(what, samples.ratio(ours, other, chunk, name), aim)
+        Goal::ratio(what, samples.ratio((ours, chunk), (other, chunk), name), aim)
     };
     wanted.into_iter().map(goal).collect()
 }
@@ -68,7 +63,7 @@ fn times(samples: &Samples, all: &[Contestant]) -> String {
         head.extend(["wall", "CPU"].map(|title| format!("{} KiB, {title}", chunk >> 10)));
     }
     let line = |who: &Contestant| {
-        let cell = |(chunk, name)| samples.cell(who, chunk, (name, 1.0, 2));
+        let cell = |(chunk, name)| samples.cell((who, chunk), (name, 1.0, 2));
         let cells = CHUNKS.into_iter().flat_map(|chunk| [(chunk, WALL), (chunk, CPU)]).map(cell);
         std::iter::once(who.title()).chain(cells).collect()
     };
@@ -87,7 +82,7 @@ mod tests {
         let mut samples = Samples::default();
         for (name, seconds) in [("threads", 2.0), ("minder:epoll", 3.0)] {
             let who = Contestant::new(name);
-            samples.add(0, &who, MIDDLE, vec![(CPU.into(), seconds), (WALL.into(), 1.0)]);
+            samples.add(1, (&who, MIDDLE), vec![(CPU.into(), seconds), (WALL.into(), 1.0)]);
         }
         let goals = goals_of(&samples, &Contestant::new("minder:epoll"));
         let medians: Vec<_> = goals.iter().map(|goal| goal.figure.as_ref().map(|f| f.median)).collect();

@@ -1,8 +1,9 @@
 //! A server under load: starts it, loads it with `http_load`, and ends it.
 
-use super::super::samples::Numbers;
 use super::contestant::Contestant;
 use super::{Ruby, SERVER};
+use crate::processes;
+use crate::samples::{self, Numbers};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -16,8 +17,6 @@ use xtask::{run, tree};
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// The load ends within these seconds, or the sample has failed.
 const LOAD_TIMEOUT: &str = "100";
-/// The columns that `http_load` prints.
-const COLUMNS: [&str; 6] = ["requests", "seconds", "p50_us", "p99_us", "server_cpu_ns", "client_cpu_ns"];
 
 /// What the clients do.
 #[derive(Clone, Copy, Debug)]
@@ -33,12 +32,13 @@ pub(super) fn sample(ruby: &Ruby, who: &Contestant, load: Load) -> Result<Number
     let errors = ruby.load.with_file_name("errors");
     let mut server = Server::start(ruby, who, &errors)?;
     let printed = run::read(&mut command(ruby, &server, load));
-    let peak = server.peak_kib();
+    let peak = processes::status(&server.child.id().to_string(), "VmHWM").unwrap_or(0.0);
     server.end();
     let printed = printed.with_context(|| said(&errors))?;
-    let mut numbers = numbers(printed.trim())?;
+    let mut numbers = samples::numbers(&printed)?;
     let named = |name: &str| numbers.iter().find(|(known, _)| known == name).map_or(0.0, |(_, value)| *value);
     let requests = named("requests");
+    ensure!(requests > 0.0, "the load printed `{}`", printed.trim());
     let derived = [
         ("cpu_us", named("server_cpu_ns") / requests / 1e3),
         ("rate", requests / named("seconds")),
@@ -66,14 +66,6 @@ fn command(ruby: &Ruby, server: &Server, load: Load) -> Command {
         cmd.arg("--close");
     }
     cmd
-}
-
-/// Reads the line of `http_load`.
-fn numbers(line: &str) -> Result<Numbers> {
-    let values: Vec<f64> =
-        line.split(',').map(str::parse).collect::<Result<_, _>>().with_context(|| format!("`{line}`"))?;
-    ensure!(values.len() == COLUMNS.len() && values[0] > 0.0, "the load printed `{line}`");
-    Ok(COLUMNS.iter().map(|name| (*name).to_string()).zip(values).collect())
 }
 
 /// A server that runs. Dropping it ends it.
@@ -109,13 +101,6 @@ impl Server {
         }
     }
 
-    /// Returns the largest resident memory, in KiB; 0 where the system has no /proc.
-    fn peak_kib(&self) -> f64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        peak.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0.0)
-    }
-
     fn end(&mut self) {
         // It may have exited, which its missing answers have shown.
         let _ = self.child.kill();
@@ -142,18 +127,4 @@ fn said(errors: &Path) -> String {
     let text = std::fs::read_to_string(errors).unwrap_or_default();
     let first = text.lines().find(|line| !line.trim().is_empty());
     format!("the server wrote: {}", first.unwrap_or("nothing"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_of_the_load_has_all_columns() {
-        let read = numbers("200,0.5,10.0,20.5,4000,5000").unwrap();
-        assert_eq!(read[4], ("server_cpu_ns".to_string(), 4000.0));
-        for line in ["", "1,2,3", "0,0.5,10,20,4000,5000", "a,0.5,10,20,4000,5000"] {
-            assert!(numbers(line).is_err(), "{line}");
-        }
-    }
 }

@@ -18,7 +18,7 @@ pub(crate) fn measure(options: &Options) -> Result<String> {
     run(options, WARM_UP)?;
     let stopwatch = Stopwatch::start()?;
     run(options, options.children)?;
-    stopwatch.row(options.children)
+    stopwatch.rows(options.children)
 }
 
 /// Runs all children, with everything that the contestant needs for that.

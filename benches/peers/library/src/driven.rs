@@ -19,14 +19,14 @@ pub(crate) fn measure(options: &Options) -> Result<String> {
         in_set(options, WARM_UP, ChildSetOptions::new())?;
         let stopwatch = Stopwatch::start()?;
         in_set(options, options.children, ChildSetOptions::new())?;
-        return stopwatch.row(options.children);
+        return stopwatch.rows(options.children);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
         run(options, WARM_UP).await?;
         let stopwatch = Stopwatch::start()?;
         run(options, options.children).await?;
-        stopwatch.row(options.children)
+        stopwatch.rows(options.children)
     })
 }
 

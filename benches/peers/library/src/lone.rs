@@ -20,7 +20,7 @@ pub(crate) fn measure(options: &Options) -> Result<String> {
         run()?;
     }
     note_threads()?;
-    stopwatch.row(options.children)
+    stopwatch.rows(options.children)
 }
 
 /// Returns what starts one child and waits for its exit.

@@ -7,7 +7,7 @@
 //! One process measures one contestant, so no contestant finds the threads, the signal handlers or
 //! the memory of another. The caller starts the processes in turn.
 //!
-//! Prints the names of the columns and one row. Times are nanoseconds per child.
+//! Prints lines `name,value`. Times are nanoseconds per child.
 
 mod captured;
 mod driven;
@@ -41,7 +41,7 @@ fn main() -> Result<()> {
     let options = Options::parse(std::env::args_os().skip(1))?;
     raise_limit();
     let host = touched(options.host_mib);
-    let row = match options.question.as_str() {
+    let rows = match options.question.as_str() {
         "lone" => lone::measure(&options),
         "captured" => captured::measure(&options),
         "driven" => driven::measure(&options),
@@ -49,9 +49,9 @@ fn main() -> Result<()> {
         "threads" => threads::measure(&options),
         other => bail!("unknown question `{other}`; hint: lone, captured, driven, latency or threads"),
     };
-    let row = row.with_context(|| format!("{} {}", options.question, options.contestant))?;
+    let rows = rows.with_context(|| format!("{} {}", options.question, options.contestant))?;
     black_box(&host);
-    print!("{row}");
+    print!("{rows}");
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 
 use crate::Options;
 use crate::usage::{Stopwatch, monotonic};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use crossbeam_channel::bounded;
 use minder::jobs::Executor;
 use rustix::thread::{Timespec, nanosleep};
@@ -34,10 +34,9 @@ pub(crate) fn measure(options: &Options) -> Result<String> {
     let watch = Stopwatch::start()?;
     let mut finisher = Finisher::new(if works { options.children as usize } else { 0 });
     run(items, options.at_once, works, &mut finisher);
-    let row = watch.row(options.children)?;
+    let rows = watch.rows(options.children)?;
     ensure!(finisher.count == items && finisher.sum == items * (items - 1) / 2, "an item was lost");
-    let (head, values) = row.trim_end().split_once('\n').context("a row without a head")?;
-    Ok(format!("{head},delay_ns\n{values},{}\n", finisher.median()))
+    Ok(format!("{rows}delay_ns,{}\n", finisher.median()))
 }
 
 type Run = fn(u64, usize, bool, &mut Finisher);

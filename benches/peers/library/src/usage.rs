@@ -23,14 +23,15 @@ impl Stopwatch {
         Ok(Self { own: spent(UsageWho::RUSAGE_SELF)?, children, wall: Instant::now() })
     }
 
-    /// Returns the row: nanoseconds for each of this number of children.
-    pub(crate) fn row(self, children: u32) -> Result<String> {
+    /// Returns the lines `name,value`: nanoseconds for each of this number of children.
+    pub(crate) fn rows(self, children: u32) -> Result<String> {
         let own = spent(UsageWho::RUSAGE_SELF)? - self.own;
         let theirs = spent(UsageWho::RUSAGE_CHILDREN)? - self.children;
         let wall = self.wall.elapsed();
         let [own, theirs, wall] = [own, theirs, wall].map(|time| time.as_nanos() / u128::from(children));
         Ok(format!(
-            "children,self_ns,children_ns,wall_ns,hwm_kib,threads\n{children},{own},{theirs},{wall},{},{}\n",
+            "children,{children}\nself_ns,{own}\nchildren_ns,{theirs}\nwall_ns,{wall}\n\
+             hwm_kib,{}\nthreads,{}\n",
             status("VmHWM:")?,
             THREADS.load(Ordering::Relaxed)
         ))

@@ -1,6 +1,6 @@
 //! Goals: limits of measured values, and whether they were met.
 
-use super::super::table::markdown;
+use crate::table::markdown;
 use minder_bench::Spread;
 
 /// A limit of the median over the rounds.
@@ -72,6 +72,11 @@ pub(crate) fn table(goals: &[Goal]) -> String {
     }
     text.push_str(".\n");
     text
+}
+
+/// Returns the goals above other tables.
+pub(crate) fn above(goals: &[Goal], tables: &str) -> String {
+    format!("Goals are for medians; ratios are formed within a round.\n\n{}\n{tables}", table(goals))
 }
 
 #[cfg(test)]
