@@ -33,11 +33,7 @@ pub(crate) fn measure(options: &Options) -> Result<String> {
     let at = |percent: usize| exits.delays[(exits.delays.len() * percent / 100).min(exits.delays.len() - 1)];
     let middle = at(50);
     let high = at(99);
-    Ok(format!(
-        "live,{}\nexits,{}\np50_ns,{middle}\np99_ns,{high}\n",
-        options.live,
-        exits.delays.len()
-    ))
+    Ok(format!("live,{}\nexits,{}\np50_ns,{middle}\np99_ns,{high}\n", options.live, exits.delays.len()))
 }
 
 /// Reads what the children wrote, and computes the delays.
