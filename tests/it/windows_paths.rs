@@ -68,7 +68,7 @@ fn windows_text_formats_are_read() {
     let output = place.fed(&words, b"\xef\xbb\xbfone\r\ntwo\r\ncaf\xe9\r\nthree");
     assert_eq!(text(&output.stdout), "[one][two][three]", "{output:?}");
     let said =
-        "cannot run `job 3`: a line with the byte e9, which is not UTF-8; cure: save the input as UTF-8";
+        "cannot run `job 3`: a line with the byte e9, which is not UTF-8; hint: save the input as UTF-8";
     assert!(text(&output.stderr).contains(said) && output.status.code() == Some(1), "{output:?}");
     let output = place.fed(&words, b"\xff\xfeo\0n\0e\0\r\0\n\0");
     assert!(text(&output.stderr).contains("standard input is UTF-16"), "{output:?}");

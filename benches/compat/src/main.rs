@@ -130,7 +130,7 @@ fn main() -> ExitCode {
     match compare(&words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("bench-compat: {e:#}; cure: cargo bench-compat --help");
+            eprintln!("bench-compat: {e:#}; hint: cargo bench-compat --help");
             ExitCode::FAILURE
         }
     }
@@ -142,7 +142,7 @@ fn compare(words: &[String]) -> Result<()> {
     let mut scripts = asked.scripts();
     scripts.retain(|script| players.theirs(script.tool).is_some());
     if scripts.is_empty() {
-        bail!("no script to compare (cure: --show 1 to 1500, and parallel and xargs in PATH)");
+        bail!("no script to compare (hint: --show 1 to 1500, and parallel and xargs in PATH)");
     }
     let jobs = asked.jobs.min(scripts.len());
     let comparisons = comparison::compare(&scripts, &players, jobs)?;
@@ -195,7 +195,7 @@ fn players(asked: &Asked) -> Result<Players> {
         None => built_minder()?,
     };
     if !minder.is_file() {
-        bail!("cannot find `{}` (cure: --minder PATH)", minder.display());
+        bail!("cannot find `{}` (hint: --minder PATH)", minder.display());
     }
     let ours_xargs = match &asked.xargs_words {
         Some(words) => Player::Words(minder.clone(), words.clone()),

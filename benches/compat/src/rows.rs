@@ -160,9 +160,9 @@ mod tests {
             row("after", "xargs", 2, Outcome::Same),
         ];
         let merged = merge(old, vec![row("after", "xargs", 2, Outcome::NotNamed)]);
-        let told: Vec<_> = merged.iter().map(|row| (row.build.as_str(), row.script, &row.outcome)).collect();
+        let found: Vec<_> = merged.iter().map(|row| (row.build.as_str(), row.script, &row.outcome)).collect();
         let expected =
             [("before", 2, &Outcome::Same), ("after", 1, &Outcome::Same), ("after", 2, &Outcome::NotNamed)];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
 }

@@ -140,7 +140,7 @@ mod tests {
     /// Backends without a line in the table, and lines without a backend.
     fn unmatched(page: &str, names: &[String]) -> Vec<(usize, String)> {
         let mut found = Vec::new();
-        let mut told = Vec::new();
+        let mut named = Vec::new();
         let mut table = false;
         for (number, line) in page.lines().enumerate() {
             let cells = cells(line);
@@ -149,13 +149,13 @@ mod tests {
             if !table {
                 continue;
             }
-            told.push(name);
+            named.push(name);
             if !names.iter().any(|known| known == name) {
-                found.push((number + 1, format!("no backend is called `{name}`; cure: remove its line")));
+                found.push((number + 1, format!("no backend is called `{name}`; hint: remove its line")));
             }
         }
-        for name in names.iter().filter(|name| !told.contains(&name.as_str())) {
-            found.push((1, format!("no line for the backend `{name}`; cure: add it to the table")));
+        for name in names.iter().filter(|name| !named.contains(&name.as_str())) {
+            found.push((1, format!("no line for the backend `{name}`; hint: add it to the table")));
         }
         found
     }
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(unmatched(&page, &backends()), []);
         let filled = filled(&page, &measured().unwrap());
         for (line, filled) in page.lines().zip(filled.lines()) {
-            assert_eq!(line, filled, "other costs than in docs/measurements; cure: cargo bench-lab backends");
+            assert_eq!(line, filled, "other costs than in docs/measurements; hint: cargo bench-lab backends");
         }
     }
 

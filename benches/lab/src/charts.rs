@@ -152,7 +152,7 @@ mod tests {
             let file = directory.join(format!("{}.svg", chart.name));
             let drawn = chart.svg(&directory).unwrap();
             let is_same = std::fs::read_to_string(file).ok() == drawn;
-            assert!(is_same, "{}.svg is not the chart of its rows; cure: cargo bench-lab charts", chart.name);
+            assert!(is_same, "{}.svg is not the chart of its rows; hint: cargo bench-lab charts", chart.name);
         }
     }
 
@@ -163,7 +163,7 @@ mod tests {
             let name = path.file_stem().unwrap().to_str().unwrap();
             let is_known = CHARTS.iter().any(|chart| chart.name == name);
             let is_chart = path.extension().is_some_and(|extension| extension == "svg");
-            assert!(!is_chart || is_known, "{name}.svg has no rows; cure: a line of CHARTS, with its rows");
+            assert!(!is_chart || is_known, "{name}.svg has no rows; hint: a line of CHARTS, with its rows");
         }
     }
 

@@ -164,7 +164,7 @@ fn usual_base() -> Result<String> {
     match list.lines().find(|line| !line.starts_with('#') && !line.trim().is_empty()) {
         Some(commit) => Ok(commit.trim().into()),
         None => bail!(
-            "no commit to compare with: no tag, and none in crates/minder/api/baseline.txt; cure: \
+            "no commit to compare with: no tag, and none in crates/minder/api/baseline.txt; hint: \
                        cargo xtask compare COMMIT"
         ),
     }

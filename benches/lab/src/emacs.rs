@@ -162,8 +162,8 @@ fn add_programs(library: &Path) -> Result<()> {
     let mut command = emacs::emacs(library);
     command.args(["--eval", "(setq byte-compile-error-on-warn t)", "--eval"]);
     command.arg(format!("(byte-recompile-directory {:?} 0 t)", library.display().to_string()));
-    let (told, errors) = run::read_both(&mut command)?;
-    let failed = told.lines().chain(errors.lines()).find(|line| line.contains("Error:"));
+    let (printed, errors) = run::read_both(&mut command)?;
+    let failed = printed.lines().chain(errors.lines()).find(|line| line.contains("Error:"));
     failed.map_or(Ok(()), |line| Err(anyhow!("{line}")))
 }
 

@@ -40,8 +40,8 @@ pub(crate) fn describe(peers: &Peers, rounds: usize, load_before: &str) -> Resul
     )?;
     for runner in &peers.runners {
         if let Some(words) = runner.version() {
-            let told = run::read(run::command(&words[0]).args(&words[1..])).unwrap_or_default();
-            writeln!(text, "- {}: {}", runner.name(), told.lines().next().unwrap_or("unknown"))?;
+            let printed = run::read(run::command(&words[0]).args(&words[1..])).unwrap_or_default();
+            writeln!(text, "- {}: {}", runner.name(), printed.lines().next().unwrap_or("unknown"))?;
         }
     }
     Ok(text)

@@ -129,8 +129,8 @@ impl Peers {
 
     fn rust_parallel() -> Result<()> {
         let exact = format!("rust-parallel {RUST_PARALLEL}");
-        let told = run::read(run::command(built("bin/rust-parallel")).arg("--version"));
-        if told.is_ok_and(|version| version.trim() == exact) {
+        let printed = run::read(run::command(built("bin/rust-parallel")).arg("--version"));
+        if printed.is_ok_and(|version| version.trim() == exact) {
             return Ok(());
         }
         let mut cmd = run::cargo();

@@ -38,7 +38,7 @@ pub(crate) fn compile(name: &str, before: &[&str], after: &[&str]) -> Result<Str
     cc.arg("-O2").args(before).args(["-o", &built]);
     cc.arg(tree::root().join(format!("benches/peers/{name}.c"))).args(after);
     run::read(&mut cc)
-        .with_context(|| format!("benches/peers/{name}.c does not build; cure: a C compiler"))?;
+        .with_context(|| format!("benches/peers/{name}.c does not build; hint: a C compiler"))?;
     Ok(built)
 }
 

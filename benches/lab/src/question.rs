@@ -92,14 +92,14 @@ impl Asked {
                 Long("rounds") => asked.rounds = Some(words.value()?.parse::<usize>()?.max(1)),
                 Long("only") => asked.only.push(words.value()?.string()?),
                 Long("cells") if verb == "cells" => asked.cells = Some(words.value()?.parse()?),
-                other => bail!("{verb}: {}; cure: cargo bench-lab help", other.unexpected()),
+                other => bail!("{verb}: {}; hint: cargo bench-lab help", other.unexpected()),
             }
         }
         if asked.cells.is_some_and(|cells| cells < 1_000) {
             bail!("--cells: expected at least 1000");
         }
         if let Some(unknown) = asked.only.iter().find(|o| !names.contains(&o.as_str())) {
-            bail!("unknown name `{unknown}`; cure: one of {}", names.join(", "));
+            bail!("unknown name `{unknown}`; hint: one of {}", names.join(", "));
         }
         Ok(asked)
     }

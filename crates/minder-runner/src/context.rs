@@ -77,7 +77,7 @@ pub(crate) struct RunStatus {
     shutdown: Arc<AtomicBool>,
     /// The number of times that the size of the terminal has changed, with `--pty`.
     pub(crate) resizes: AtomicU64,
-    /// `true` if a message has named the cure for a job that uses the terminal.
+    /// `true` if a message has named the hint for a job that uses the terminal.
     pub(crate) has_named_terminal: AtomicBool,
     /// Set when Ctrl-C has ended a job that has the terminal.
     is_job_interrupted: AtomicBool,

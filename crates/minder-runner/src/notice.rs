@@ -24,7 +24,7 @@ pub enum Notice {
     NeedsTerminal {
         /// The job's command line.
         job: String,
-        /// `true` for the first one of the run: the cure is named once.
+        /// `true` for the first one of the run: the hint is named once.
         is_first: bool,
     },
     /// A signal asked the run to end.
@@ -173,9 +173,9 @@ impl fmt::Display for Notice {
             Self::CannotRun { job, reason } => write!(f, "cannot run `{job}`: {reason}"),
             Self::NeedsTerminal { job, is_first } => {
                 write!(f, "`{job}` uses the terminal, which jobs do not have, and is terminated")?;
-                let cure = ": `--tty` gives jobs the terminal, one at a time; `--pty` gives each job a new \
+                let hint = ": `--tty` gives jobs the terminal, one at a time; `--pty` gives each job a new \
                             one, without input; or pass its input in a file, or the answer as an argument";
-                f.write_str(if *is_first { cure } else { "" })
+                f.write_str(if *is_first { hint } else { "" })
             }
             Self::Interrupted { signal, running, asked } => write_interruption(f, *signal, *running, *asked),
             Self::Halting { running } => {

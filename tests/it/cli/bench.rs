@@ -139,7 +139,7 @@ fn too_low_descriptor_limit_is_reported_with_a_hint() {
     assert!(text.lines().any(|line| line.starts_with("   1000 ") && line.ends_with(" -")), "{text}");
     for name in ["poll", "pool"] {
         let gap = text.lines().find(|line| line.starts_with(&format!("  {name}, 1000 objects: ")));
-        assert!(gap.is_some_and(|gap| gap.contains("may have 100; cure: ")), "{text}");
+        assert!(gap.is_some_and(|gap| gap.contains("may have 100; hint: ")), "{text}");
     }
 }
 

@@ -108,7 +108,7 @@ fn libuv() -> Result<(String, String), install::Missing> {
             build().map_err(|why| {
                 // What a compiler says has many lines; the report gets one.
                 eprintln!("bench: {why:#}");
-                "benches/peers/exits_uv.c does not build; cure: sudo apt-get install libuv1-dev".to_string()
+                "benches/peers/exits_uv.c does not build; hint: sudo apt-get install libuv1-dev".to_string()
             })?
         }
     };

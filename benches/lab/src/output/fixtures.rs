@@ -60,7 +60,7 @@ pub(super) struct Seen {
     /// The peaks of the runner's own processes and of its files.
     pub(super) peak: Numbers,
     /// What the reader printed.
-    pub(super) told: String,
+    pub(super) printed: String,
 }
 
 impl Seen {
@@ -106,7 +106,7 @@ impl Fixtures {
             cmd.envs(play.env.iter().map(|(name, value)| (name, value)));
         };
         let mut peak = Numbers::new();
-        let (wall, told) =
+        let (wall, printed) =
             self.pipeline(play, ready, |meter, known| raise(&mut peak, look(meter, &dirs, known)))?;
         let cost = meter::read()?;
         let text = std::fs::read_to_string(&spent).context("the children wrote nothing")?;
@@ -114,7 +114,7 @@ impl Fixtures {
         // A feeder is not a child of the runner, but writes down its time too.
         let below = if play.feeder.is_empty() { times.iter().sum() } else { 0.0 };
         std::fs::remove_dir_all(&dirs).context("a runner left what cannot be removed")?;
-        Ok(Seen { runner_us: cost.tree_us - below, tellers: times.len(), wall, peak, told, cost })
+        Ok(Seen { runner_us: cost.tree_us - below, tellers: times.len(), wall, peak, printed, cost })
     }
 
     fn pipeline(
@@ -150,9 +150,9 @@ impl Fixtures {
         run::watch(&mut runner, SAMPLE_INTERVAL, |meter| look(meter, &mut known))?;
         // Our ends of the pipes: the reader waits for them to close.
         drop(runner);
-        let told = reader.map(Child::wait_with_output).transpose()?;
+        let printed = reader.map(Child::wait_with_output).transpose()?;
         feeder.map(|mut child| child.wait()).transpose()?;
-        let text = told.map_or_else(String::new, |out| String::from_utf8_lossy(&out.stdout).into_owned());
+        let text = printed.map_or_else(String::new, |out| String::from_utf8_lossy(&out.stdout).into_owned());
         Ok((began.elapsed(), text))
     }
 }

@@ -139,7 +139,7 @@ fn compare(bench: &Bench, all: &[Candidate]) -> Result<Answer> {
 fn one(fixtures: &Fixtures, who: Candidate, bytes: usize) -> Result<Numbers> {
     let seen = fixtures.run(&who.play(fixtures, JOBS, bytes)?)?;
     let mut numbers = vec![("tellers".into(), f64::from(u32::try_from(seen.tellers)?))];
-    numbers.extend(Verdict::parse(&seen.told)?.numbers());
+    numbers.extend(Verdict::parse(&seen.printed)?.numbers());
     Ok(seen.numbers(numbers))
 }
 
@@ -147,7 +147,7 @@ fn one(fixtures: &Fixtures, who: Candidate, bytes: usize) -> Result<Numbers> {
 /// is measured.
 fn trial(fixtures: &Fixtures, who: Candidate) -> Result<()> {
     let seen = fixtures.run(&who.play(fixtures, 3, 10_000)?)?;
-    let verdict = Verdict::parse(&seen.told)?;
+    let verdict = Verdict::parse(&seen.printed)?;
     let tellers = seen.tellers;
     seen.cost.checked(0)?;
     if tellers != 3 {

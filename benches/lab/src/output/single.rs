@@ -137,8 +137,8 @@ fn trial(fixtures: &Fixtures, who: Between, cpus: &str) -> Result<()> {
 
 fn play(fixtures: &Fixtures, who: Between, bytes: u64, cpus: &str) -> Result<([u64; 2], Seen)> {
     let seen = fixtures.run(&who.play(bytes, &cpus.replace('+', ","))?)?;
-    let told: Vec<u64> = seen.told.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-    let [got, wrong] = told[..] else { bail!("the reader printed `{}`", seen.told.trim()) };
+    let printed: Vec<u64> = seen.printed.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+    let [got, wrong] = printed[..] else { bail!("the reader printed `{}`", seen.printed.trim()) };
     Ok(([got, wrong], seen))
 }
 

@@ -97,8 +97,8 @@ fn judge(stream: &str) -> Result<Verdict> {
     std::fs::write(&file, stream)?;
     let mut cmd = run::command(built("verify"));
     // It ends with 1 if it finds something, which is what is wanted here.
-    let told =
+    let printed =
         cmd.args(["2", &TRIAL.to_string()]).stdin(File::open(&file)?).stderr(Stdio::inherit()).output()?;
     std::fs::remove_file(&file)?;
-    Verdict::parse(&String::from_utf8_lossy(&told.stdout))
+    Verdict::parse(&String::from_utf8_lossy(&printed.stdout))
 }

@@ -36,7 +36,7 @@ pub(super) fn keep_alive(bench: &Bench, ruby: &Ruby) -> Result<Answer> {
 pub(super) fn idle(bench: &Bench, ruby: &Ruby) -> Result<Answer> {
     let load = Load { connections: 16, idle: 1_000, requests: bench.scaled(50_000), is_closing: false };
     let remark = "The idle connections are accepted before the measurement, and send nothing. select(2) and \
-                  poll(2) are told about each of them in every wait.";
+                  poll(2) check each of them in every wait.";
     let others = &["c", "threads", "reference"];
     answer(bench, ruby, &Shape { load, others, goals: goals_of_idle, remark })
 }

@@ -128,7 +128,7 @@ impl WaitBench {
             }
         };
         if reported != Some(index) {
-            let reason = "another one was told than the one that was signalled";
+            let reason = "another one was reported than the one that was signalled";
             return Err(Error::new(ErrorKind::Other, OPERATION, None, reason));
         }
         if !is_reset {
@@ -152,7 +152,7 @@ impl WaitBench {
             }
         };
         if is_reported {
-            let reason = "one was told and none was signalled";
+            let reason = "one was reported and none was signalled";
             return Err(Error::new(ErrorKind::Other, OPERATION, None, reason));
         }
         Ok(())

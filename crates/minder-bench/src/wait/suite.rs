@@ -64,7 +64,7 @@ impl Suite for WaitSuite {
         if needed > limit {
             let text = format!(
                 "{needed} descriptors are needed, and this process may have {limit}; \
-                 cure: a higher hard limit, such as `ulimit -n {needed}` as root"
+                 hint: a higher hard limit, such as `ulimit -n {needed}` as root"
             );
             return Err(Error::with_text(ErrorKind::Limit, text));
         }
@@ -142,6 +142,6 @@ mod tests {
         let case = Case { mechanism: "pool", kind: None, size: 1000 };
         let error = WaitSuite::new(100).measure(&case, &mut || false).expect_err("measure 1000 objects");
         assert_eq!(error.kind(), ErrorKind::Limit);
-        assert!(error.to_string().contains("may have 100; cure: "), "{error}");
+        assert!(error.to_string().contains("may have 100; hint: "), "{error}");
     }
 }

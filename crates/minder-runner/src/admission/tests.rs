@@ -231,7 +231,7 @@ fn limit_command_runs_for_each_start() {
     }
     assert_eq!(policy.take_messages(), ["ask is odd"]);
     policy.evaluate(now, running(0));
-    assert!(policy.take_messages().is_empty(), "told before");
+    assert!(policy.take_messages().is_empty(), "reported before");
 }
 
 #[test]

@@ -126,7 +126,7 @@ impl fmt::Display for InvalidArgument {
             Self::NoText(byte) => {
                 write!(
                     f,
-                    "a line with the byte {byte:02x}, which is not UTF-8; cure: save the input as UTF-8"
+                    "a line with the byte {byte:02x}, which is not UTF-8; hint: save the input as UTF-8"
                 )
             }
         }

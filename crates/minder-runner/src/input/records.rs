@@ -311,7 +311,7 @@ impl RecordSplitter {
         match minder_os::encoding::os_string_from_bytes(bytes) {
             Ok(value) => Ok(Item::Value(value)),
             Err(bytes) if first && UTF16_MARKS.iter().any(|mark| bytes.starts_with(mark)) => {
-                bail!("{} is UTF-16, as Windows PowerShell writes it; cure: save it as UTF-8", self.name)
+                bail!("{} is UTF-16, as Windows PowerShell writes it; hint: save it as UTF-8", self.name)
             }
             Err(bytes) => {
                 let wrong = bytes.utf8_chunks().find_map(|chunk| chunk.invalid().first().copied());
@@ -376,7 +376,7 @@ mod tests {
         let error = cut_as(b"\xff\xfea\0\r\0\n\0b\0", b"\n", true).expect_err("UTF-16");
         assert_eq!(
             error.to_string(),
-            "a test is UTF-16, as Windows PowerShell writes it; cure: save it as UTF-8"
+            "a test is UTF-16, as Windows PowerShell writes it; hint: save it as UTF-8"
         );
     }
 
