@@ -16,9 +16,13 @@ const RUN_FLAGS: &[Row] = &[
         "--keep-going --no-fail-fast --ignore-errors --continue-on-error",
         "a failure does not stop the other jobs (`--halt` changes that)",
     ),
-    ("--fail-fast --exitfirst --on-error --on-failure", "use `--halt now,fail=1`"),
+    (
+        "--fail-fast --exitfirst --on-error --on-failure --exit-on-error --halt-on-failure --stop-on-error",
+        "use `--halt now,fail=1`",
+    ),
     ("--max-fail", "use `--halt soon,fail=N`"),
     ("--retry --reruns --flaky", "use `--retries N`"),
+    ("--reruns-delay", "use `--retry-delay TIME`"),
     (
         "--rerun",
         "`minder retry` runs the failed jobs of the last run again (`--retries N` tries each job N times)",
@@ -29,7 +33,10 @@ const RUN_FLAGS: &[Row] = &[
         "the exit status is the number of failed jobs (`--exit-status xargs` tells kinds of failures apart)",
     ),
     ("--time-limit --max-time", "use `--timeout TIME`"),
-    ("--kill-after", "use `--timeout TIME` to end a job, `--termseq SIGNAL,MS,…` for the signals that do"),
+    (
+        "--kill-after --stop-timeout",
+        "use `--timeout TIME` to end a job, `--termseq SIGNAL,MS,…` for the signals that do",
+    ),
     ("--continue", "use `minder resume`"),
     // The number of jobs, and the machine.
     ("--concurrency --nproc --parallel --parallelism --processes --threads --workers", "use `-j N`"),
@@ -38,12 +45,12 @@ const RUN_FLAGS: &[Row] = &[
     ("--chdir --cwd --dir --directory", "use `--wd DIR`"),
     ("--sshlogin --onall --nonall", "jobs run only on this machine"),
     // Input.
-    ("-z --print0", "use `-0`"),
+    ("-z --null-separator --print0", "use `-0`"),
     (
         "--separator --split",
         "use `-d TEXT` between arguments, `--words` for blanks, `--colsep REGEXP` between columns",
     ),
-    ("-F", "use `--colsep REGEXP`"),
+    ("-F --field-delimiter --field-separator", "use `--colsep REGEXP`"),
     ("-f --file --input", "use `-a FILE`"),
     ("-e", "use `-E TEXT`"),
     ("-i", "leave it out, or use `-I TEXT` for a placeholder other than `{}`"),
@@ -58,7 +65,7 @@ const RUN_FLAGS: &[Row] = &[
     ("--label --prefix", "use `--tag`"),
     ("--no-capture", "use `--lb` for whole lines, or `-u` for jobs that write themselves"),
     ("--output-sync", "the output of a job is shown as a whole (`--group` is the default)"),
-    ("--outdir --output", "use `--results DIR`"),
+    ("--outdir --output --output-dir --output-directory", "use `--results DIR`"),
     ("--just-print --no-run --recon --what-if", "use `--dry-run`"),
     ("--debug --trace", "use `-t`, which prints each command when it starts"),
     ("--status", "use `--bar`"),
@@ -66,7 +73,10 @@ const RUN_FLAGS: &[Row] = &[
     ("--no-color", "use `--color never`"),
     ("--tmux", "minder opens no windows (`--pty` gives each job a terminal)"),
     // The record.
-    ("--log", "each run is recorded (`minder log`); `--joblog FILE` also writes a table"),
+    (
+        "--log --log-file --logfile",
+        "each run is recorded (`minder log`); `--joblog FILE` also writes a table",
+    ),
     (
         "--junit --junit-xml --reporter",
         "`minder log last --junit` prints the results of a run when it has ended (also `--json`, `--csv`)",
@@ -85,6 +95,10 @@ const RUN_FLAGS: &[Row] = &[
     ("--exit-status=", "`--halt now,fail=1` returns the status of the failed job"),
     ("--stdin=", "`--pipe` divides standard input among the jobs"),
 ];
+
+/// Words that say too little as the last part of a flag: `--cache-dir`, `--env-file`, `--retry-on-failure`.
+const GENERAL: &[&str] =
+    &["--dir", "--directory", "--file", "--input", "--on-error", "--on-failure", "--output"];
 
 /// Flags of `minder log`.
 const LOG_FLAGS: &[Row] = &[
@@ -132,14 +146,16 @@ pub(crate) fn foreign_word(command: &str, word: &str) -> Option<&'static str> {
 pub(crate) fn related_flag(command: &str, flag: &str) -> Option<&'static str> {
     const LETTERS_MIN: usize = 6;
     let name = flag.strip_prefix("--")?;
-    let is_end = |known: &str| known.starts_with("--") && flag.ends_with(&known[1..]);
+    let is_end =
+        |known: &str| known.starts_with("--") && flag.ends_with(&known[1..]) && !GENERAL.contains(&known);
     // `--no-tag` is not a kind of `--tag`.
     let answer = if name.starts_with("no-") { None } else { find(command, is_end) };
     if answer.is_some() || name.len() < LETTERS_MIN {
         return answer;
     }
     let words = rows(command).iter().flat_map(|(words, _)| words.split(' '));
-    let word = nearest(name, words.filter_map(|word| word.strip_prefix("--")))?;
+    let flags = words.filter(|word| !word.ends_with('=')).filter_map(|word| word.strip_prefix("--"));
+    let word = nearest(name, flags)?;
     foreign_word(command, &format!("--{word}"))
 }
 
@@ -162,6 +178,16 @@ mod tests {
 
     use super::*;
     use crate::flags::Flags;
+
+    #[test]
+    fn related_flag_takes_no_general_word_for_the_meaning() {
+        for flag in ["--cache-dir", "--env-file", "--retry-on-failure", "--hide-output", "--exit-statu"] {
+            assert_eq!(related_flag("run", flag), None, "{flag}");
+        }
+        assert_eq!(related_flag("run", "--max-workers"), Some("use `-j N`"));
+        assert_eq!(foreign_word("run", "--output-dir"), Some("use `--results DIR`"));
+        assert_eq!(foreign_word("run", "--reruns-delay"), Some("use `--retry-delay TIME`"));
+    }
 
     /// Returns the spellings of the flags of a command, with their dashes.
     fn flags_of(command: &Command) -> BTreeSet<String> {
