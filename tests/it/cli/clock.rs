@@ -303,7 +303,7 @@ fn every_way_has_a_row_in_every_table() {
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     assert_chart(&chart, &titles);
     assert_chart(&chart, &ways());
-    let labels = ["later than asked for", "one sleep of this many is later than the curve (2: half of them)"];
+    let labels = ["later than asked for", "one sleep of this many is as late or later (2: half of them)"];
     assert_chart(&chart, &labels);
 }
 

@@ -19,7 +19,7 @@ pub(super) fn spec() -> BenchSpec {
         operation: "exit",
         size: "live",
         sizes: "live children",
-        kinds: &[("one", "one child exits, the others live"), ("burst", "all exit at once: each of them")],
+        kinds: true,
         is_tiny: false,
         whose: "all threads",
         title: "Hearing that a child has ended",

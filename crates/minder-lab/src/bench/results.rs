@@ -19,6 +19,19 @@ const IS_CPU_COARSE: bool = Stopwatch::CPU_RESOLUTION.as_millis() > 0;
 /// The most panels of a chart that are beside each other.
 const PANELS_MAX: usize = 3;
 
+/// What a kind is, for the title of its panel.
+const KINDS: [(&str, &str); 9] = [
+    ("one", "one child exits, the others live"),
+    ("burst", "each of all that exit at once"),
+    ("mark-live", "all cells live"),
+    ("sweep-live", "all cells live"),
+    ("mark-half", "half of the cells dead"),
+    ("sweep-half", "half of the cells dead"),
+    ("refill-half", "random holes"),
+    ("sweep-dead", "all cells dead"),
+    ("refill-dead", "an empty heap"),
+];
+
 /// Returns what was not measured, with one line for each mechanism and reason.
 pub(super) fn describe_unmeasured(spec: &BenchSpec, results: &Results<'_>) -> Vec<String> {
     let mut lines = Vec::new();
@@ -66,7 +79,7 @@ fn write_table(
 ) -> io::Result<()> {
     let mechanisms = mechanisms(results);
     let mut columns = Vec::new();
-    if !spec.kinds.is_empty() {
+    if spec.kinds {
         columns.push(Column::left("kind"));
     }
     columns.push(Column::right(spec.size));
@@ -79,7 +92,7 @@ fn write_table(
     rows.dedup();
     for (kind, size) in rows {
         let mut cells = Vec::new();
-        if !spec.kinds.is_empty() {
+        if spec.kinds {
             cells.push(kind.unwrap_or_default().to_owned());
         }
         cells.push(size.to_string());
@@ -120,7 +133,7 @@ pub(super) fn chart(spec: &BenchSpec, rows: &CsvTable, machine: &str) -> Result<
     let size = place(spec.size)?;
     let round = place("round")?;
     let ns = place(if is_wall { "wall_ns" } else { "cpu_ns" })?;
-    let kind = if spec.kinds.is_empty() { None } else { Some(place("kind")?) };
+    let kind = if spec.kinds { Some(place("kind")?) } else { None };
     let mut costs: Vec<Cost<'_>> = Vec::new();
     let mut rounds = 1;
     for row in &rows.rows {
@@ -136,11 +149,12 @@ pub(super) fn chart(spec: &BenchSpec, rows: &CsvTable, machine: &str) -> Result<
     let label =
         if is_wall { format!("Wall time of {what}") } else { format!("CPU time of {what}, {}", spec.whose) };
     let axis = Axis { label, unit: Unit::Nanoseconds };
-    let panel = |kind: &str| Panel {
-        title: spec.kinds.iter().find(|(name, _)| *name == kind).map_or(kind, |(_, title)| title).to_owned(),
-        axis: axis.clone(),
-        curves: curves(spec, &costs, kind),
+    let title = |kind: &str| {
+        let what = KINDS.iter().find(|(name, _)| *name == kind);
+        what.map_or(kind.to_owned(), |(_, what)| format!("{kind}: {what}"))
     };
+    let panel =
+        |kind: &str| Panel { title: title(kind), axis: axis.clone(), curves: curves(spec, &costs, kind) };
     let panels: Vec<Panel> = unique(costs.iter().map(|cost| cost.0)).into_iter().map(panel).collect();
     Ok(Chart {
         title: spec.title.to_owned(),
@@ -263,8 +277,7 @@ Not measured:
 
     #[test]
     fn kinds_have_a_column_and_a_panel() {
-        let kinds = &[("one", "one at a time"), ("burst", "all at once")];
-        let spec = BenchSpec { kinds, ..BenchSpec::example() };
+        let spec = BenchSpec { kinds: true, ..BenchSpec::example() };
         let case = |kind| Case { mechanism: "floor", kind: Some(kind), size: 2 };
         let cases = [case("one"), case("burst")];
         let mut results = Results::new(&cases);
@@ -275,7 +288,7 @@ Not measured:
         assert!(text.contains(wanted), "{text}");
         let rows = "mechanism,kind,objects,round,cpu_ns,wall_ns\nfloor,one,2,1,1,1\nfloor,burst,2,1,1,1\n";
         let titles: Vec<String> = draw(&spec, rows).panels.into_iter().map(|panel| panel.title).collect();
-        assert_eq!(titles, ["one at a time", "all at once"]);
+        assert_eq!(titles, ["one: one child exits, the others live", "burst: each of all that exit at once"]);
     }
 
     #[test]

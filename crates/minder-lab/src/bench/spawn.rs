@@ -19,7 +19,7 @@ pub(super) fn spec() -> BenchSpec {
         operation: "spawn",
         size: "parent_mib",
         sizes: "MiB of the parent",
-        kinds: &[],
+        kinds: false,
         is_tiny: false,
         whose: "the parent's",
         title: "Starting a child",

@@ -13,9 +13,8 @@ pub(super) struct BenchSpec {
     pub(super) size: &'static str,
     /// What a size counts, for people: `objects`, `MiB of the parent`.
     pub(super) sizes: &'static str,
-    /// The kinds of cases, and the title of the panel of each; empty if there is only one. Kinds
-    /// have a column.
-    pub(super) kinds: &'static [(&'static str, &'static str)],
+    /// Whether cases have kinds, which then have a column.
+    pub(super) kinds: bool,
     /// Whether an operation may take less than a nanosecond. Rows and tables then have more digits, and the
     /// chart shows the time of a million operations.
     pub(super) is_tiny: bool,
@@ -39,7 +38,7 @@ impl BenchSpec {
             operation: "wait",
             size: "objects",
             sizes: "objects",
-            kinds: &[],
+            kinds: false,
             is_tiny: false,
             whose: "all threads",
             title: "wait",

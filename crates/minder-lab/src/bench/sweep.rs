@@ -12,24 +12,13 @@ use super::spec::{BenchSpec, note};
 use crate::flags::CellSweepFlags;
 use crate::measuring::Session;
 
-/// The phases, in the order of measuring.
-const KINDS: &[(&str, &str)] = &[
-    ("mark-live", "mark, all cells live"),
-    ("sweep-live", "sweep, all cells live"),
-    ("mark-half", "mark, half of the cells dead"),
-    ("sweep-half", "sweep, half of the cells dead"),
-    ("refill-half", "refill of random holes"),
-    ("sweep-dead", "sweep, all cells dead"),
-    ("refill-dead", "refill of an empty heap"),
-];
-
 /// Returns the words for tables, rows and charts.
 pub(super) fn spec() -> BenchSpec {
     BenchSpec {
         operation: "cell",
         size: "block_kib",
         sizes: "KiB of a block",
-        kinds: KINDS,
+        kinds: true,
         is_tiny: true,
         whose: "all threads",
         title: "Marking, sweeping and allocating cells",

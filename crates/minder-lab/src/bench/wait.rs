@@ -18,7 +18,7 @@ pub(super) fn spec() -> BenchSpec {
         operation: "wait",
         size: "objects",
         sizes: "objects",
-        kinds: &[],
+        kinds: false,
         is_tiny: false,
         whose: "all threads",
         title: "Waiting for one of many objects",

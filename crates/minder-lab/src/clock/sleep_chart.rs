@@ -36,7 +36,7 @@ pub(super) fn chart(rows: &CsvTable, machine: &str) -> Result<Chart> {
     let panels: Vec<Panel> =
         ways.chunk_by(|one, other| (one.time, one.load) == (other.time, other.load)).map(panel).collect();
     let most = ways.iter().map(|way| way.sleeps).max().unwrap_or(0);
-    let label = "one sleep of this many is as late as the curve, or later (2: half of them)";
+    let label = "one sleep of this many is as late or later (2: half of them)";
     Ok(Chart {
         title: "How late sleeps end".to_owned(),
         subtitle: format!("{}, {} by each way", noted(machine, rows), count(most.into(), "sleep")),
