@@ -10,8 +10,9 @@ use crate::peers::Peers;
 use crate::programs::{built, compile, input, minder, state};
 use crate::question::{self, Question};
 use crate::table::{markdown, shown};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use minder_ui::rows::CsvTable;
+use serde_json::Value;
 use std::path::Path;
 use xtask::run;
 
@@ -177,33 +178,18 @@ impl Advice {
     }
 
     fn parse(json: &str) -> Result<Self> {
+        let advice: Value = serde_json::from_str(json)?;
+        let found = |path: &str| advice.pointer(path).with_context(|| format!("it has no `{path}`"));
+        let number = |path| found(path)?.as_f64().with_context(|| format!("`{path}` is not a number"));
         Ok(Self {
-            measured: number(json, "measured")?,
-            model: number(after(json, "as_run")?, "elapsed")?,
-            predicted: number(after(json, "advised")?, "elapsed")?,
-            serial: number(after(json, "one_by_one")?, "elapsed")?,
-            error: number(json, "error")?,
-            flags: after(json, "flags")?
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .trim_matches([',', '"'])
-                .to_owned(),
+            measured: number("/measured")?,
+            model: number("/as_run/elapsed")?,
+            predicted: number("/advised/elapsed")?,
+            serial: number("/one_by_one/elapsed")?,
+            error: number("/error")?,
+            flags: found("/flags")?.as_str().context("`/flags` is not text")?.to_owned(),
         })
     }
-}
-
-/// Returns what follows a key.
-fn after<'a>(json: &'a str, key: &str) -> Result<&'a str> {
-    match json.split_once(&format!("\"{key}\": ")) {
-        Some((_, rest)) => Ok(rest),
-        None => bail!("it has no `{key}`"),
-    }
-}
-
-fn number(json: &str, key: &str) -> Result<f64> {
-    let text = after(json, key)?.lines().next().unwrap_or_default().trim_end_matches(',');
-    text.parse().with_context(|| format!("`{key}` is `{text}`"))
 }
 
 #[cfg(test)]
@@ -220,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_is_read_from_pretty_json() {
+    fn advice_is_read_from_json() {
         let json = "{\n  \"advised\": {\n    \"elapsed\": 1.5,\n    \"slots\": 2\n  },\n  \"as_run\": {\n    \
                     \"elapsed\": 2.5\n  },\n  \"error\": 0.1,\n  \"flags\": \"-j2 --order shortest\",\n  \
                     \"measured\": 3.5,\n  \"one_by_one\": {\n    \"elapsed\": 4.5\n  }\n}\n";

@@ -8,7 +8,7 @@ use crate::meter;
 use crate::peers::Peers;
 use crate::programs::{built, compile};
 use crate::question::{self, Question};
-use crate::samples::{Contestant, Samples, pairs};
+use crate::samples::{Contestant, Samples, fail, pairs};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use xtask::{run, tree};
@@ -88,7 +88,7 @@ fn spawn(bench: &Bench, programs: &Programs) -> Result<Answer> {
         let words = [program, programs.child.clone(), children.to_string(), AT_ONCE.to_string()];
         Ok(meter::measure(&words, Path::new("/dev/null"))?.checked(children)?.numbers(""))
     };
-    samples.add_rounds(bench, &pairs(&ALL, &[children]), sample, |_, why| Err(why))?;
+    samples.add_rounds(bench, &pairs(&ALL, &[children]), sample, fail)?;
     let goal = |who: Contestant| {
         let ratio = samples.ratio((&who, children), (&RUST, children), "tree_us");
         Goal::ratio(format!("{} over Rust", who.title), ratio, Aim::AtMost(MOST))

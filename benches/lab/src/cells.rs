@@ -13,7 +13,7 @@ use crate::peers::Peers;
 use crate::programs::{build_workspace, built, compile, locked_versions};
 use crate::question::{self, Question};
 use crate::samples::{self, Contestant, Numbers, Samples, pairs};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use xtask::install::{self, Missing};
@@ -165,7 +165,7 @@ fn rounds(
     }
     let forgive = |(who, _): (&Contestant, usize), why: anyhow::Error| {
         if who.name.starts_with("minder") {
-            return Err(why).with_context(|| who.title);
+            return Err(why);
         }
         let text = format!("{why:#}").replace('\n', " ");
         Ok(text.replace(&format!("{}/", tree::root().display()), ""))

@@ -14,7 +14,7 @@ use crate::peers::Peers;
 use crate::programs::{build_workspace, locked_versions};
 use crate::question::{self, Question};
 use crate::samples::{self, Contestant, Numbers, Samples, pairs};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::path::PathBuf;
 use xtask::run;
 
@@ -91,8 +91,7 @@ impl Program {
     ) -> Result<Samples> {
         let mut samples = Samples::default();
         let sample = |(who, size): (&Contestant, usize)| self.sample(question, who, &numbers(size));
-        let fail = |(who, _): (&Contestant, usize), why| Err(why).with_context(|| who.title);
-        samples.add_rounds(bench, &pairs(all, sizes), sample, fail)?;
+        samples.add_rounds(bench, &pairs(all, sizes), sample, samples::fail)?;
         Ok(samples)
     }
 }

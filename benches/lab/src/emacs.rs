@@ -14,9 +14,8 @@ mod sizes;
 use crate::bench::Bench;
 use crate::peers::Peers;
 use crate::question::{self, Question};
-use crate::samples::{self, Numbers, Samples, pairs};
-use anyhow::{Context, Result, anyhow};
-use kind::Kind;
+use crate::samples::{self, Contestant, Numbers, Samples, pairs};
+use anyhow::{Result, anyhow};
 use std::path::{Path, PathBuf};
 use xtask::{emacs, run, tree};
 
@@ -82,7 +81,7 @@ struct Emacs {
     /// The directory for `-L`.
     library: PathBuf,
     /// The kinds of processes that work here.
-    kinds: Vec<Kind>,
+    kinds: Vec<Contestant>,
     remarks: Vec<String>,
 }
 
@@ -96,12 +95,13 @@ impl Emacs {
         let version = run::read(emacs::emacs(&library).args(["--eval", version]))?;
         let mut this = Self { library, kinds: Vec::new(), remarks: vec![version.trim().into()] };
         let (names, errors) = this.read(&["kinds".into()])?;
-        this.kinds = names.lines().filter_map(Kind::named).collect();
-        let missing = Kind::ALL.iter().filter(|kind| !this.kinds.contains(kind));
+        this.kinds =
+            names.lines().filter_map(|name| kind::ALL.into_iter().find(|kind| kind.name == name)).collect();
+        let missing = kind::ALL.iter().filter(|kind| !this.kinds.contains(kind));
         this.remarks.extend(missing.map(|kind| {
-            let prefix = format!("{}: ", kind.name());
+            let prefix = format!("{}: ", kind.name);
             let why = errors.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap_or("no output");
-            format!("not present: {}: {why}", kind.title())
+            format!("not present: {}: {why}", kind.title)
         }));
         Ok(this)
     }
@@ -117,7 +117,7 @@ impl Emacs {
     }
 
     /// Returns those of these kinds that work here.
-    fn present(&self, kinds: &[Kind]) -> Vec<Kind> {
+    fn present(&self, kinds: &[Contestant]) -> Vec<Contestant> {
         kinds.iter().copied().filter(|kind| self.kinds.contains(kind)).collect()
     }
 
@@ -127,19 +127,18 @@ impl Emacs {
         &self,
         bench: &Bench,
         samples: &mut Samples,
-        (prefix, kinds, sizes): (&str, &[Kind], &[usize]),
+        (prefix, kinds, sizes): (&str, &[Contestant], &[usize]),
         words: &[&str],
     ) -> Result<()> {
         let [program, rest @ ..] = words else { return Ok(()) };
         eprintln!("bench: {} {}", prefix.trim_end_matches('_'), words[0]);
-        let sample = |(kind, size): (&Kind, usize)| -> Result<Numbers> {
-            let mut line = vec![(*program).to_string(), kind.name().to_string()];
+        let sample = |(kind, size): (&Contestant, usize)| -> Result<Numbers> {
+            let mut line = vec![(*program).to_string(), kind.name.to_string()];
             line.extend(rest.iter().map(|word| word.replace("{}", &size.to_string())));
             let numbers = samples::numbers(&self.read(&line)?.0)?;
             Ok(numbers.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)).collect())
         };
-        let fail = |(kind, _): (&Kind, usize), why| Err(why).with_context(|| kind.title());
-        samples.add_rounds(bench, &pairs(&self.present(kinds), sizes), sample, fail)
+        samples.add_rounds(bench, &pairs(&self.present(kinds), sizes), sample, samples::fail)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Goals: limits of measured values, and whether they were met.
 
+#[cfg(test)]
+use crate::samples::Samples;
 use crate::table::markdown;
 use minder_bench::Spread;
 
@@ -77,6 +79,17 @@ pub(crate) fn table(goals: &[Goal]) -> String {
 /// Returns the goals above other tables.
 pub(crate) fn above(goals: &[Goal], tables: &str) -> String {
     format!("Goals are for medians; ratios are formed within a round.\n\n{}\n{tables}", table(goals))
+}
+
+/// Checks that each goal has a value in the rows of `docs/measurements`: it names numbers, contestants
+/// and sizes as the rows do.
+#[cfg(test)]
+pub(crate) fn assert_measured(rows: &str, goals: impl Fn(&Samples) -> Vec<Goal>) {
+    let file = xtask::tree::root().join(format!("docs/measurements/{rows}.csv"));
+    let table = minder_ui::rows::CsvTable::read(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let goals = goals(&Samples::read(&table).unwrap());
+    let missing: Vec<&str> = goals.iter().filter(|it| it.figure.is_none()).map(|it| &*it.what).collect();
+    assert!(!goals.is_empty() && missing.is_empty(), "{rows}: {missing:?}");
 }
 
 #[cfg(test)]

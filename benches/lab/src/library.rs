@@ -17,7 +17,7 @@ use crate::programs::{build_workspace, calls_of, compile, locked_versions};
 use crate::question::{self, Question};
 use crate::samples::{self, Contestant, Numbers, Point, Sample, Samples, pairs};
 use crate::table::markdown;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::path::PathBuf;
 use xtask::run;
 
@@ -163,8 +163,7 @@ impl Program {
     ) -> Result<Samples> {
         let mut samples = Samples::default();
         let sample = |(who, size): (&Contestant, usize)| self.sample(*who, &setting(who, size));
-        let fail = |(who, _): (&Contestant, usize), why| Err(why).with_context(|| who.title);
-        samples.add_rounds(bench, &pairs(all, sizes), sample, fail)?;
+        samples.add_rounds(bench, &pairs(all, sizes), sample, samples::fail)?;
         Ok(samples)
     }
 }

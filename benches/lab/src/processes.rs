@@ -24,6 +24,11 @@ pub(crate) fn entries(pid: &str, directory: &str) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
+/// Returns the sum. That of no numbers is 0, and not -0 as by `Iterator::sum`.
+pub(crate) fn sum<'a>(numbers: impl IntoIterator<Item = &'a f64>) -> f64 {
+    numbers.into_iter().fold(0.0, |sum, number| sum + number)
+}
+
 /// Returns how many processes and threads this machine has started since it was booted.
 pub(crate) fn started() -> usize {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
@@ -82,5 +87,6 @@ mod tests {
         assert!(status("self", "Threads").is_some_and(|threads| threads >= 1.0));
         assert!(status("self", "Nonsense").is_none() && entries("self", "fd") >= 1.0);
         assert!(!processors().unwrap().is_empty());
+        assert!(sum(&[]).is_sign_positive() && sum(&[1.0, 2.0]) == 3.0);
     }
 }

@@ -16,7 +16,7 @@ use crate::peers::Peers;
 use crate::programs::compile;
 use crate::question::{self, Question};
 use crate::samples::{self, Numbers, Samples, pairs};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use contestant::Contestant;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -159,7 +159,7 @@ impl Ruby {
             }
         }
         let forgive = |(who, _): (&Contestant, usize), why| {
-            if who.is_peer() { Ok(self.short(&why)) } else { Err(why).with_context(|| who.title()) }
+            if who.is_peer() { Ok(self.short(&why)) } else { Err(why) }
         };
         samples.add_rounds(bench, &pairs(all, sizes), sample, forgive)?;
         Ok(samples)

@@ -43,6 +43,11 @@ pub(crate) fn numbers(printed: &str) -> Result<Numbers> {
     printed.lines().map(row).collect()
 }
 
+/// Forgives no error, for [`Samples::add_rounds`].
+pub(crate) fn fail<P>(_: P, why: anyhow::Error) -> Result<String> {
+    Err(why)
+}
+
 /// Raises each number to the one of the same name that was seen now, if that is greater.
 pub(crate) fn raise(most: &mut Numbers, seen: Numbers) {
     for (name, value) in seen {
@@ -158,7 +163,10 @@ impl Samples {
                 }
                 match sample(point) {
                     Ok(numbers) => self.add(round + 1, point, numbers),
-                    Err(why) => self.leave_out(name, forgive(point, why)?),
+                    Err(why) => {
+                        let why = forgive(point, why).with_context(|| name.to_string())?;
+                        self.leave_out(name, why);
+                    }
                 }
             }
         }
@@ -382,7 +390,7 @@ mod tests {
         samples.add_rounds(&bench, &all, sample, |_, why| Ok(why.to_string())).unwrap();
         assert_eq!(samples.rows().text(), "contestant,size,round,x\na,1,1,1\na,2,1,2\na,2,2,2\na,1,2,1\n");
         assert!(samples.is_left_out("b"));
-        assert!(Samples::default().add_rounds(&bench, &all, sample, |_, why| Err(why)).is_err());
+        assert!(Samples::default().add_rounds(&bench, &all, sample, fail).is_err());
     }
 
     #[test]

@@ -165,13 +165,11 @@ fn pauses(samples: &Samples, cells: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goals::assert_measured;
 
     #[test]
-    fn every_goal_is_there_though_nothing_was_measured() {
-        let goals = goals_of(&Samples::default(), CELLS);
-        assert!(goals.iter().all(|goal| goal.figure.is_none()));
-        assert_eq!(goals.len(), 10 + 4 * 3);
-        assert_eq!(costs(&Samples::default(), CELLS).lines().count(), 2 + ALL.len());
+    fn goals_take_numbers_that_the_rows_have() {
+        assert_measured("cells-chain", |samples| goals_of(samples, CELLS));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::goals::{Aim, Goal};
 use crate::peers::Peers;
 use crate::processes::processors;
 use crate::programs::minder;
-use crate::samples::{Contestant, Numbers, Samples, pairs};
+use crate::samples::{Contestant, Numbers, Samples, fail, pairs};
 use crate::table::grouped;
 use anyhow::{Context, Result, bail};
 use minder_ui::rows::CsvTable;
@@ -35,7 +35,6 @@ pub(super) fn cyclictest(bench: &Bench, _: &Program) -> Result<Answer> {
         CYCLICTEST => by_cyclictest(&processor, loops),
         _ => by_minder(&processor, loops),
     };
-    let fail = |(who, _): (&Contestant, usize), why| Err(why).with_context(|| who.title);
     samples.add_rounds(bench, &pairs(&ALL, &[PERIOD_US]), sample, fail)?;
     let mut remarks = vec![versions()?];
     remarks.push(format!(
@@ -138,6 +137,7 @@ fn costs(samples: &Samples) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goals::assert_measured;
 
     #[test]
     fn percentiles_come_from_the_histogram() {
@@ -158,9 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn every_goal_is_there_though_nothing_was_measured() {
-        let goals = goals_of(&Samples::default());
-        assert!(goals.iter().all(|goal| goal.figure.is_none()));
-        assert_eq!(costs(&Samples::default()).lines().count(), 2 + 2);
+    fn goals_take_numbers_that_the_rows_have() {
+        assert_measured("clock-cyclictest", goals_of);
     }
 }

@@ -82,13 +82,10 @@ fn costs(samples: &Samples) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goals::assert_measured;
 
     #[test]
-    fn every_goal_is_there_though_nothing_was_measured() {
-        let goals = goals_of(&Samples::default(), TIMERS);
-        assert!(goals.iter().all(|goal| goal.figure.is_none()));
-        assert_eq!(goals.len(), 3 + 4 + 2);
-        assert!(matches!(goals[0].aim, Aim::AtMost(500.0)));
-        assert_eq!(costs(&Samples::default()).lines().count(), 2 + 4);
+    fn goals_take_numbers_that_the_rows_have() {
+        assert_measured("clock-timers", |samples| goals_of(samples, TIMERS));
     }
 }

@@ -1,11 +1,11 @@
 //! Many bytes into a filter that counts and drops them: the memory of Emacs, and the lateness of a timer.
 
-use super::kind::{Kind, title};
+use super::kind::{self, LIGHT, NATIVE};
 use super::library::missing;
 use super::{Emacs, in_units};
 use crate::bench::{Answer, Bench};
 use crate::goals::{Aim, Goal};
-use crate::samples::Samples;
+use crate::samples::{Contestant, Samples};
 use anyhow::Result;
 
 const BYTES: usize = 256 << 20;
@@ -15,7 +15,7 @@ pub(super) fn burst(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
     let bytes = bench.scaled(BYTES);
     let mut samples = Samples::default();
     // A short read would add a delay to each of 65,536 reads of the default settings.
-    let which = ("burst_", &Kind::ALL[..], &[bytes][..]);
+    let which = ("burst_", &kind::ALL[..], &[bytes][..]);
     emacs.add_rounds(bench, &mut samples, which, &["burst", "pipe", "{}"])?;
     let columns = [
         ("peak MiB more", ("burst_peak_kib", KIB_IN_MIB, 1)),
@@ -25,8 +25,8 @@ pub(super) fn burst(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
         ("of it garbage collection, wall s", ("burst_gc_s", 1.0, 2)),
         ("calls of the filter", ("burst_calls", 1.0, 0)),
     ];
-    let kinds = emacs.present(&Kind::ALL);
-    let table = samples.table("process", (&kinds, title), bytes, &columns);
+    let kinds = emacs.present(&kind::ALL);
+    let table = samples.table("process", (&kinds, Contestant::title), bytes, &columns);
     let remarks = vec![
         format!(
             "{} of lines through a pipe, without decoding. Peak: the largest resident memory of Emacs \
@@ -42,13 +42,13 @@ pub(super) fn burst(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
 
 fn goals_of(samples: &Samples, bytes: usize) -> Vec<Goal> {
     let mut goals = Vec::new();
-    for kind in Kind::ALL {
-        let is_ours = matches!(kind, Kind::Native | Kind::Light);
+    for kind in kind::ALL {
+        let is_ours = [NATIVE, LIGHT].contains(&kind);
         let aim = |limit| if is_ours { Aim::AtMost(limit) } else { Aim::None };
         let mut add = |what, unit, name: &str, factor, limit| {
             let figure = samples.spread((&kind, bytes), name).map(|it| it.scaled(factor));
             if is_ours || figure.is_some() {
-                let what = format!("{what}: {}", kind.title());
+                let what = format!("{what}: {}", kind.title);
                 goals.push(Goal { what, unit, figure, aim: aim(limit) });
             }
         };
@@ -62,15 +62,10 @@ fn goals_of(samples: &Samples, bytes: usize) -> Vec<Goal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::goals;
+    use crate::goals::assert_measured;
 
     #[test]
-    fn goals_are_for_our_kinds() {
-        let mut samples = Samples::default();
-        samples.add(1, (&Kind::Stock, 1), vec![("burst_late_ms".into(), 500.0)]);
-        samples.add(1, (&Kind::Light, 1), vec![("burst_peak_kib".into(), 65536.0)]);
-        let text = goals::table(&goals_of(&samples, 1));
-        assert!(text.contains("| timer late: Emacs, default | 500.00 [500.00-500.00] ms | none |"), "{text}");
-        assert!(text.ends_with("Goals met: 1; missed: 0; not measured: 3.\n"), "{text}");
+    fn goals_take_numbers_that_the_rows_have() {
+        assert_measured("emacs-burst", |samples| goals_of(samples, BYTES));
     }
 }

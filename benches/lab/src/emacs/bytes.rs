@@ -1,10 +1,10 @@
 //! Whether every byte comes, every time.
 
-use super::kind::Kind;
+use super::kind::{LIGHT, NATIVE, RELAY, STOCK_NIL};
 use super::{Emacs, in_units};
 use crate::bench::{Answer, Bench};
 use crate::goals::{Aim, Goal};
-use crate::samples::Samples;
+use crate::samples::{Contestant, Samples};
 use crate::table::markdown;
 use anyhow::Result;
 use minder_bench::Spread;
@@ -17,7 +17,7 @@ const CONNECTIONS: [&str; 2] = ["pipe", "pty"];
 /// Until the sentinel is called; until the process does not live.
 const READERS: [&str; 2] = ["sentinel", "live"];
 /// With its default settings, a run of Emacs can take minutes.
-const KINDS: [Kind; 4] = [Kind::StockNil, Kind::Native, Kind::Light, Kind::Relay];
+const KINDS: [Contestant; 4] = [STOCK_NIL, NATIVE, LIGHT, RELAY];
 
 pub(super) fn bytes(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
     let runs = if bench.quick { RUNS_QUICK } else { RUNS }.div_ceil(bench.rounds).to_string();
@@ -53,26 +53,26 @@ fn prefix(connection: &str, reader: &str) -> String {
 }
 
 /// Returns the sum of a number over everything that was measured with a kind.
-fn total(samples: &Samples, kind: Kind, name: &str) -> Option<f64> {
+fn total(samples: &Samples, kind: Contestant, name: &str) -> Option<f64> {
     let names = variants().map(|(connection, reader)| prefix(connection, reader) + name);
     let parts = names.flat_map(|name| SIZES.map(|size| samples.total((&kind, size), name.as_str())));
     parts.flatten().map(|part| part.median).reduce(|sum, part| sum + part)
 }
 
 fn goals_of(samples: &Samples) -> Vec<Goal> {
-    let goal = |kind: Kind| {
+    let goal = |kind: Contestant| {
         let figure = total(samples, kind, "failures").and_then(|sum| Spread::of([sum]));
-        let aim = if kind == Kind::StockNil { Aim::None } else { Aim::AtMost(0.0) };
+        let aim = if kind == STOCK_NIL { Aim::None } else { Aim::AtMost(0.0) };
         let what = format!("runs in which bytes were missing: {}", kind.title());
         Goal { what, unit: "", figure, aim }
     };
     KINDS.map(goal).into()
 }
 
-fn counts(samples: &Samples, kinds: &[Kind]) -> String {
+fn counts(samples: &Samples, kinds: &[Contestant]) -> String {
     let mut head = vec!["connection, reader, size".to_string()];
-    head.extend(kinds.iter().map(|kind| kind.title().to_string()));
-    let cell = |kind: &Kind, size, prefix: &str| {
+    head.extend(kinds.iter().map(|kind| kind.title()));
+    let cell = |kind: &Contestant, size, prefix: &str| {
         let of = |name: &str| {
             samples.total((kind, size), format!("{prefix}{name}").as_str()).map(|sum| sum.median)
         };
@@ -102,11 +102,11 @@ mod tests {
         for (round, size, failures) in [(0, SIZES[0], 0.0), (0, SIZES[1], 1.0), (1, SIZES[1], 2.0)] {
             let numbers = [("runs", 5.0), ("failures", failures), ("missing", failures * 10.0)];
             let numbers = numbers.map(|(name, value)| (format!("pty_live_{name}"), value)).to_vec();
-            samples.add(round, (&Kind::Native, size), numbers);
+            samples.add(round, (&NATIVE, size), numbers);
         }
-        assert_eq!(total(&samples, Kind::Native, "failures"), Some(3.0));
-        assert_eq!(total(&samples, Kind::Light, "failures"), None);
-        let table = counts(&samples, &[Kind::Native]);
+        assert_eq!(total(&samples, NATIVE, "failures"), Some(3.0));
+        assert_eq!(total(&samples, LIGHT, "failures"), None);
+        let table = counts(&samples, &[NATIVE]);
         assert!(
             table.ends_with("| pty, live, 8 MiB | 5: 0, 0 |\n| pty, live, 20 MiB | 10: 3, 30 |\n"),
             "{table}"

@@ -1,11 +1,11 @@
 //! The cost of filters: those of eshell and compile, the default one, and simple ones.
 
-use super::kind::Kind;
+use super::kind::{self, NATIVE, RELAY, STOCK, STOCK_NIL};
 use super::library::{self, LIBRARIES};
 use super::{Emacs, in_units};
 use crate::bench::{Answer, Bench};
 use crate::goals::{Aim, Goal};
-use crate::samples::Samples;
+use crate::samples::{Contestant, Samples};
 use anyhow::Result;
 
 /// Bytes through the filters of the libraries.
@@ -23,17 +23,17 @@ pub(super) fn filters(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
     library::add_rounds(bench, emacs, &mut samples, bytes, "0")?;
     let size = |filter| if filter == "slow" { SLOW_BYTES } else { simple };
     for filter in FILTERS {
-        let which = (&*format!("{filter}_"), &Kind::ALL[..], &[size(filter)][..]);
+        let which = (&*format!("{filter}_"), &kind::ALL[..], &[size(filter)][..]);
         emacs.add_rounds(bench, &mut samples, which, &["output", "pty", filter, "{}", "0"])?;
     }
     let mut tables = Vec::new();
     for library in LIBRARIES {
-        let kinds = emacs.present(&Kind::OBJECTS);
+        let kinds = emacs.present(&kind::OBJECTS);
         let costs = library::costs(&samples, &kinds, library, bytes);
         tables.push(format!("{library}, {}:\n\n{costs}", in_units(bytes)));
     }
     for filter in FILTERS {
-        let costs = library::costs(&samples, &emacs.present(&Kind::ALL), filter, size(filter));
+        let costs = library::costs(&samples, &emacs.present(&kind::ALL), filter, size(filter));
         tables.push(format!("{}, {}:\n\n{costs}", described(filter), in_units(size(filter))));
     }
     let mut remarks = library::library_remarks();
@@ -57,33 +57,33 @@ fn described(filter: &str) -> &str {
 
 fn goals_of(samples: &Samples, bytes: usize, simple: usize) -> Vec<Goal> {
     let mut goals = Vec::new();
-    let mut add = |prefix: &str, size, number: &str, (above, below): (Kind, Kind), aim| {
+    let mut add = |prefix: &str, size, number: &str, (above, below): (Contestant, Contestant), aim| {
         let title = match number {
             "cpu_s" => "CPU",
             "wall_s" => "wall",
             _ => "calls of the filter",
         };
-        let what = format!("{prefix}, {title}: {} over {}", above.title(), below.title());
+        let what = format!("{prefix}, {title}: {} over {}", above.title, below.title);
         let figure = samples.ratio((&above, size), (&below, size), format!("{prefix}_{number}").as_str());
         goals.push(Goal::ratio(what, figure, aim));
     };
     for (library, cpu) in [("eshell", 1.15), ("compile", 1.3)] {
-        add(library, bytes, "cpu_s", (Kind::StockNil, Kind::Native), Aim::AtLeast(cpu));
-        add(library, bytes, "cpu_s", (Kind::Stock, Kind::Native), Aim::None);
-        add(library, bytes, "cpu_s", (Kind::StockNil, Kind::Relay), Aim::None);
-        add(library, bytes, "wall_s", (Kind::StockNil, Kind::Native), Aim::None);
-        add(library, bytes, "calls", (Kind::StockNil, Kind::Native), Aim::AtLeast(100.0));
-        add(library, bytes, "calls", (Kind::Stock, Kind::Native), Aim::None);
+        add(library, bytes, "cpu_s", (STOCK_NIL, NATIVE), Aim::AtLeast(cpu));
+        add(library, bytes, "cpu_s", (STOCK, NATIVE), Aim::None);
+        add(library, bytes, "cpu_s", (STOCK_NIL, RELAY), Aim::None);
+        add(library, bytes, "wall_s", (STOCK_NIL, NATIVE), Aim::None);
+        add(library, bytes, "calls", (STOCK_NIL, NATIVE), Aim::AtLeast(100.0));
+        add(library, bytes, "calls", (STOCK, NATIVE), Aim::None);
     }
-    for ours in Kind::OURS {
-        let aim = if ours == Kind::Relay { Aim::None } else { Aim::AtLeast(10.0) };
-        add("slow", SLOW_BYTES, "wall_s", (Kind::StockNil, ours), aim);
-        add("slow", SLOW_BYTES, "wall_s", (Kind::Stock, ours), Aim::None);
+    for ours in kind::OURS {
+        let aim = if ours == RELAY { Aim::None } else { Aim::AtLeast(10.0) };
+        add("slow", SLOW_BYTES, "wall_s", (STOCK_NIL, ours), aim);
+        add("slow", SLOW_BYTES, "wall_s", (STOCK, ours), Aim::None);
     }
     for filter in ["insert", "trivial"] {
-        for ours in Kind::OURS {
-            add(filter, simple, "cpu_s", (Kind::StockNil, ours), Aim::None);
-            add(filter, simple, "cpu_s", (Kind::Stock, ours), Aim::None);
+        for ours in kind::OURS {
+            add(filter, simple, "cpu_s", (STOCK_NIL, ours), Aim::None);
+            add(filter, simple, "cpu_s", (STOCK, ours), Aim::None);
         }
     }
     for (prefix, size) in
@@ -97,18 +97,10 @@ fn goals_of(samples: &Samples, bytes: usize, simple: usize) -> Vec<Goal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::goals;
+    use crate::goals::assert_measured;
 
     #[test]
-    fn goals_are_of_processor_time_and_of_calls() {
-        let mut samples = Samples::default();
-        for (kind, cpu, calls) in [(Kind::StockNil, 2.6, 2048.0), (Kind::Native, 2.0, 16.0)] {
-            let numbers = vec![("compile_cpu_s".into(), cpu), ("compile_calls".into(), calls)];
-            samples.add(1, (&kind, 8), numbers);
-        }
-        let text = goals::table(&goals_of(&samples, 8, 20));
-        assert!(text.contains("| 1.30 [1.30-1.30] | at least 1.3 | met |"), "{text}");
-        assert!(text.contains("| 128.00 [128.00-128.00] | at least 100 | met |"), "{text}");
-        assert!(text.ends_with("Goals met: 2; missed: 0; not measured: 4.\n"), "{text}");
+    fn goals_take_numbers_that_the_rows_have() {
+        assert_measured("emacs-filters", |samples| goals_of(samples, BYTES, BYTES_SIMPLE));
     }
 }

@@ -1,72 +1,19 @@
 //! The kinds of processes that are compared.
 
-/// How a process is started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// By Emacs with its default settings.
-    Stock,
-    /// By Emacs with `process-adaptive-read-buffering` nil.
-    StockNil,
-    Native,
-    Light,
-    /// By Emacs, with `minder relay` as the program.
-    Relay,
-}
+use crate::samples::Contestant;
 
-impl Kind {
-    /// All, in the order of a round.
-    pub(super) const ALL: [Self; 5] = [Self::Stock, Self::StockNil, Self::Native, Self::Light, Self::Relay];
-    /// Those that libraries of Emacs can use.
-    pub(super) const OBJECTS: [Self; 4] = [Self::Stock, Self::StockNil, Self::Native, Self::Relay];
-    /// Those of the package.
-    pub(super) const OURS: [Self; 3] = [Self::Native, Self::Light, Self::Relay];
+/// By Emacs with its default settings.
+pub(super) const STOCK: Contestant = Contestant { name: "stock", title: "Emacs, default" };
+/// By Emacs with `process-adaptive-read-buffering` nil.
+pub(super) const STOCK_NIL: Contestant = Contestant { name: "stock-nil", title: "Emacs, adaptive nil" };
+pub(super) const NATIVE: Contestant = Contestant { name: "native", title: "minder, native" };
+pub(super) const LIGHT: Contestant = Contestant { name: "light", title: "minder, light" };
+/// By Emacs, with `minder relay` as the program.
+pub(super) const RELAY: Contestant = Contestant { name: "relay", title: "minder relay" };
 
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Stock => "stock",
-            Self::StockNil => "stock-nil",
-            Self::Native => "native",
-            Self::Light => "light",
-            Self::Relay => "relay",
-        }
-    }
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// Returns its name in tables.
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Stock => "Emacs, default",
-            Self::StockNil => "Emacs, adaptive nil",
-            Self::Native => "minder, native",
-            Self::Light => "minder, light",
-            Self::Relay => "minder relay",
-        }
-    }
-}
-
-/// Returns its name in tables, for a table of samples.
-pub(super) fn title(kind: &Kind) -> String {
-    kind.title().into()
-}
-
-impl AsRef<str> for Kind {
-    fn as_ref(&self) -> &str {
-        self.name()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_kind_has_a_name() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::named(kind.name()), Some(kind));
-        }
-        assert_eq!(Kind::named("heavy"), None);
-    }
-}
+/// All, in the order of a round.
+pub(super) const ALL: [Contestant; 5] = [STOCK, STOCK_NIL, NATIVE, LIGHT, RELAY];
+/// Those that libraries of Emacs can use.
+pub(super) const OBJECTS: [Contestant; 4] = [STOCK, STOCK_NIL, NATIVE, RELAY];
+/// Those of the package.
+pub(super) const OURS: [Contestant; 3] = [NATIVE, LIGHT, RELAY];

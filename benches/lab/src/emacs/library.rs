@@ -1,10 +1,10 @@
 //! Output in eshell and compile: the stall after short lines.
 
-use super::kind::{Kind, title};
+use super::kind::{self, NATIVE, RELAY, STOCK, STOCK_NIL};
 use super::{Emacs, in_units};
 use crate::bench::{Answer, Bench};
 use crate::goals::{Aim, Goal};
-use crate::samples::Samples;
+use crate::samples::{Contestant, Samples};
 use anyhow::Result;
 
 /// The libraries, whose names begin the names of the numbers.
@@ -23,7 +23,7 @@ pub(super) fn add_rounds(
     lines: &str,
 ) -> Result<()> {
     for library in LIBRARIES {
-        let which = (&*format!("{library}_"), &Kind::OBJECTS[..], &[bytes][..]);
+        let which = (&*format!("{library}_"), &kind::OBJECTS[..], &[bytes][..]);
         emacs.add_rounds(bench, samples, which, &["library", library, "{}", lines])?;
     }
     Ok(())
@@ -33,7 +33,7 @@ pub(super) fn stall(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
     let bytes = if bench.quick { BYTES_QUICK } else { BYTES };
     let mut samples = Samples::default();
     add_rounds(bench, emacs, &mut samples, bytes, SHORT_LINES)?;
-    let kinds = emacs.present(&Kind::OBJECTS);
+    let kinds = emacs.present(&kind::OBJECTS);
     let table = |library| format!("{library}:\n\n{}", costs(&samples, &kinds, library, bytes));
     let tables = LIBRARIES.map(table).join("\n");
     let mut remarks = vec![format!(
@@ -51,15 +51,15 @@ fn goals_of(samples: &Samples, size: usize) -> Vec<Goal> {
     let mut goals = Vec::new();
     for library in LIBRARIES {
         let name = format!("{library}_wall_s");
-        let mut add = |above: Kind, below: Kind, aim| {
-            let what = format!("{library}, wall: {} over {}", above.title(), below.title());
+        let mut add = |above: Contestant, below: Contestant, aim| {
+            let what = format!("{library}, wall: {} over {}", above.title, below.title);
             goals.push(Goal::ratio(what, samples.ratio((&above, size), (&below, size), name.as_str()), aim));
         };
-        add(Kind::Stock, Kind::Native, Aim::AtLeast(5.0));
-        add(Kind::Native, Kind::StockNil, Aim::AtMost(1.0));
-        add(Kind::Stock, Kind::StockNil, Aim::None);
-        add(Kind::Stock, Kind::Relay, Aim::None);
-        add(Kind::Relay, Kind::StockNil, Aim::None);
+        add(STOCK, NATIVE, Aim::AtLeast(5.0));
+        add(NATIVE, STOCK_NIL, Aim::AtMost(1.0));
+        add(STOCK, STOCK_NIL, Aim::None);
+        add(STOCK, RELAY, Aim::None);
+        add(RELAY, STOCK_NIL, Aim::None);
         goals.extend(missing(samples, size, library));
     }
     goals
@@ -68,16 +68,16 @@ fn goals_of(samples: &Samples, size: usize) -> Vec<Goal> {
 /// Returns the goal that all bytes came, for each kind of ours.
 pub(super) fn missing(samples: &Samples, size: usize, prefix: &str) -> Vec<Goal> {
     let name = format!("{prefix}_missing");
-    let goal = |kind: Kind| {
+    let goal = |kind: Contestant| {
         let figure = samples.total((&kind, size), name.as_str())?;
-        let what = format!("{prefix}, {}, bytes missing in all rounds: {}", in_units(size), kind.title());
+        let what = format!("{prefix}, {}, bytes missing in all rounds: {}", in_units(size), kind.title);
         Some(Goal { what, unit: "", figure: Some(figure), aim: Aim::AtMost(0.0) })
     };
-    Kind::OURS.into_iter().filter_map(goal).collect()
+    kind::OURS.into_iter().filter_map(goal).collect()
 }
 
 /// Returns a table of what the output costs with each kind, from the numbers with this prefix.
-pub(super) fn costs(samples: &Samples, kinds: &[Kind], prefix: &str, size: usize) -> String {
+pub(super) fn costs(samples: &Samples, kinds: &[Contestant], prefix: &str, size: usize) -> String {
     let named = |name: &str| format!("{prefix}_{name}");
     let [wall, cpu, gc, calls] = ["wall_s", "cpu_s", "gc_s", "calls"].map(named);
     let columns = [
@@ -86,7 +86,7 @@ pub(super) fn costs(samples: &Samples, kinds: &[Kind], prefix: &str, size: usize
         ("of it garbage collection, wall s", (&*gc, 1.0, 3)),
         ("calls of the filter", (&*calls, 1.0, 0)),
     ];
-    samples.table("process", (kinds, title), size, &columns)
+    samples.table("process", (kinds, Contestant::title), size, &columns)
 }
 
 /// Returns remarks about both libraries.
@@ -103,19 +103,10 @@ pub(super) fn library_remarks() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goals::assert_measured;
 
     #[test]
-    fn goals_compare_with_both_settings() {
-        let mut samples = Samples::default();
-        for (kind, wall) in [(Kind::Stock, 12.0), (Kind::StockNil, 1.0), (Kind::Native, 2.0)] {
-            let numbers = vec![("eshell_wall_s".into(), wall), ("eshell_missing".into(), 0.0)];
-            samples.add(1, (&kind, 9), numbers);
-        }
-        let goals = goals_of(&samples, 9);
-        let medians: Vec<_> = goals.iter().map(|goal| goal.figure.as_ref().map(|f| f.median)).collect();
-        assert_eq!(medians[..6], [Some(6.0), Some(2.0), Some(12.0), None, None, Some(0.0)]);
-        assert!(goals[5].what.contains("native"));
-        assert_eq!(goals.len(), 6 + 5);
-        assert_eq!(costs(&samples, &Kind::ALL, "eshell", 9).lines().count(), 2 + 5);
+    fn goals_take_numbers_that_the_rows_have() {
+        assert_measured("emacs-stall", |samples| goals_of(samples, BYTES));
     }
 }

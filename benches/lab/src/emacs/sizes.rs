@@ -1,11 +1,11 @@
 //! Time and calls of the filter by number of bytes, for the chart.
 
-use super::kind::Kind;
+use super::kind::{LIGHT, NATIVE, STOCK, STOCK_NIL};
 use super::library::missing;
 use super::{Emacs, in_units};
 use crate::bench::{Answer, Bench};
 use crate::goals::{Aim, Goal};
-use crate::samples::Samples;
+use crate::samples::{Contestant, Samples};
 use crate::table::markdown;
 use anyhow::Result;
 use minder_lab::chart::{Axis, Chart, Curve, Panel, Scale, Unit};
@@ -13,7 +13,7 @@ use minder_lab::chart::{Axis, Chart, Curve, Panel, Scale, Unit};
 /// Every second power of two. With the default settings, the largest takes minutes.
 const SIZES: [usize; 5] = [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20];
 const SIZES_QUICK: usize = 3;
-const KINDS: [Kind; 4] = [Kind::Stock, Kind::StockNil, Kind::Native, Kind::Light];
+const KINDS: [Contestant; 4] = [STOCK, STOCK_NIL, NATIVE, LIGHT];
 /// What the names of the numbers begin with.
 const PREFIX: &str = "pty_";
 
@@ -30,9 +30,9 @@ pub(super) fn sizes(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
         let head = sizes.iter().map(|size| in_units(*size)).collect::<Vec<_>>();
         let head: Vec<&str> = std::iter::once("process").chain(head.iter().map(String::as_str)).collect();
         let name = format!("{PREFIX}{name}");
-        let line = |kind: &Kind| {
+        let line = |kind: &Contestant| {
             let cells = sizes.iter().map(|size| samples.cell((kind, *size), (name.as_str(), 1.0, decimals)));
-            std::iter::once(kind.title().to_string()).chain(cells).collect()
+            std::iter::once(kind.title()).chain(cells).collect()
         };
         let rows: Vec<Vec<String>> = kinds.iter().map(line).collect();
         tables.push(format!("{title}, by size of the output:\n\n{}", markdown(&head, &rows)));
@@ -50,7 +50,7 @@ pub(super) fn sizes(bench: &Bench, emacs: &Emacs) -> Result<Answer> {
 pub(crate) fn chart(samples: &Samples, machine: &str) -> Chart {
     let panel = |title: &str, number: &str, unit, factor: f64| {
         let name = format!("{PREFIX}{number}");
-        let curve = |kind: Kind| {
+        let curve = |kind: Contestant| {
             let mut curve = Curve::new(kind.title(), Vec::new());
             for size in samples.sizes() {
                 let Some(spread) = samples.spread((&kind, size), name.as_str()) else { continue };
@@ -81,8 +81,8 @@ pub(crate) fn chart(samples: &Samples, machine: &str) -> Chart {
 fn goals_of(samples: &Samples, sizes: &[usize]) -> Vec<Goal> {
     let mut goals = Vec::new();
     for size in sizes {
-        for other in [Kind::Stock, Kind::StockNil] {
-            for ours in [Kind::Native, Kind::Light] {
+        for other in [STOCK, STOCK_NIL] {
+            for ours in [NATIVE, LIGHT] {
                 let what = format!("{}, wall: {} over {}", in_units(*size), other.title(), ours.title());
                 let figure =
                     samples.ratio((&other, *size), (&ours, *size), format!("{PREFIX}wall_s").as_str());
@@ -97,23 +97,18 @@ fn goals_of(samples: &Samples, sizes: &[usize]) -> Vec<Goal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goals::assert_measured;
 
     #[test]
-    fn ratios_are_for_each_size() {
-        let mut samples = Samples::default();
-        for (kind, wall) in [(Kind::Stock, 6.0), (Kind::Light, 2.0)] {
-            samples.add(1, (&kind, 1 << 20), vec![("pty_wall_s".into(), wall)]);
-        }
-        let goals = goals_of(&samples, &[1 << 10, 1 << 20]);
-        let medians: Vec<_> = goals.iter().filter_map(|goal| Some(goal.figure.as_ref()?.median)).collect();
-        assert_eq!((goals.len(), medians), (8, vec![3.0]));
+    fn goals_take_numbers_that_the_rows_have() {
+        assert_measured("emacs-sizes", |samples| goals_of(samples, &SIZES));
     }
 
     #[test]
     fn chart_has_medians_with_extremes() {
         let mut samples = Samples::default();
         for (round, wall) in [(1, 0.1), (2, 0.3)] {
-            samples.add(round, (&Kind::Light, 1 << 16), vec![("pty_wall_s".into(), wall)]);
+            samples.add(round, (&LIGHT, 1 << 16), vec![("pty_wall_s".into(), wall)]);
         }
         let chart = chart(&samples, "a machine");
         let curves = &chart.panels[0].curves;

@@ -116,18 +116,11 @@ fn goals_of_host(samples: &Samples) -> Vec<Goal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goals::assert_measured;
 
     #[test]
-    fn goals_take_the_right_samples() {
-        let mut samples = Samples::default();
-        for (who, host_mib, own) in [(OURS, SMALL, 30.0), (POSIX, SMALL, 20.0), (OURS, LARGE, 60.0)] {
-            let numbers = vec![("self_ns".into(), own), ("children_ns".into(), 100.0)];
-            samples.add(1, (&who, host_mib), numbers);
-        }
-        let median = |goal: &Goal| goal.figure.as_ref().map(|figure| figure.median);
-        let lone = goals_of_lone(&samples);
-        assert_eq!([0, 2, 3].map(|n| median(&lone[n])), [None, Some(1.5), Some(130.0 / 120.0)]);
-        let host: Vec<_> = goals_of_host(&samples).iter().map(median).collect();
-        assert_eq!(host, [Some(2.0), None, None]);
+    fn goals_take_numbers_that_the_rows_have() {
+        assert_measured("library-lone", goals_of_lone);
+        assert_measured("library-host", goals_of_host);
     }
 }

@@ -119,16 +119,11 @@ fn libuv() -> Result<(String, String), install::Missing> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goals::assert_measured;
 
     #[test]
-    fn goals_take_the_right_rows() {
-        let text = "mechanism,kind,live,round,exits,cpu_ns,wall_ns\n\
-            floor,one,10,1,9,4000,1\nepoll,one,10,1,9,6000,1\n\
-             floor,one,5000,1,9,5000,1\nepoll,one,5000,1,9,9000,1\n\
-            libuv,one,5000,1,9,1800000,1\nepoll,burst,5000,1,5000,7000,1\n";
-        let goals = goals_of(&Samples::read(&CsvTable::read(text).unwrap()).unwrap());
-        let medians: Vec<f64> = goals.iter().map(|goal| goal.figure.as_ref().unwrap().median).collect();
-        assert_eq!(medians, [1.5, 1.8, 1.5, 200.0, 7.0]);
+    fn goals_take_numbers_that_the_rows_have() {
+        assert_measured("exit-mechanisms", goals_of);
     }
 
     #[test]

@@ -54,14 +54,10 @@ fn goals_of(samples: &Samples) -> Vec<Goal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use minder_ui::rows::CsvTable;
+    use crate::goals::assert_measured;
 
     #[test]
-    fn goals_take_the_right_rows() {
-        let text = "mechanism,parent_mib,round,spawns,cpu_ns,wall_ns\n\
-            minder,10,1,9,14000,1\nminder,2048,1,9,15400,1\nfork,10,1,9,70000,1\nfork,2048,1,9,7700000,1\n";
-        let goals = goals_of(&Samples::read(&CsvTable::read(text).unwrap()).unwrap());
-        let median = |n: usize| goals[n].figure.as_ref().map(|figure| figure.median);
-        assert_eq!([0, 1, 2, 3, 5].map(median), [Some(14.0), Some(1.1), None, Some(110.0), Some(500.0)]);
+    fn goals_take_numbers_that_the_rows_have() {
+        assert_measured("spawn-mechanisms", goals_of);
     }
 }

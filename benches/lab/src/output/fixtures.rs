@@ -7,7 +7,7 @@
 use crate::meter::{self, Cost};
 use crate::processes;
 use crate::programs::built;
-use crate::samples::{Numbers, raise};
+use crate::samples::{Numbers, Sample, raise};
 use anyhow::{Context, Result};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -61,6 +61,11 @@ pub(super) struct Seen {
     pub(super) peak: Numbers,
     /// What the reader printed.
     pub(super) printed: String,
+}
+
+/// Returns processor seconds of the runner for a GiB that arrived.
+pub(super) fn seconds_per_gib(sample: &Sample) -> Option<f64> {
+    Some(sample.number("runner_us")? / 1e6 / (sample.number("bytes")? / f64::from(1 << 30)))
 }
 
 impl Seen {
@@ -189,11 +194,11 @@ fn look(meter: u32, dirs: &Path, known: &mut HashSet<String>) -> Numbers {
     tree.all.iter().for_each(|pid| nameless(pid, &mut files));
     named(dirs, &mut files);
     let numbers = [
-        ("hwm_kib", memory.iter().sum()),
+        ("hwm_kib", processes::sum(&memory)),
         ("largest_hwm_kib", memory.iter().copied().fold(0.0, f64::max)),
-        ("files_kib", files.values().sum()),
+        ("files_kib", processes::sum(files.values())),
     ];
-    numbers.map(|(name, value): (_, f64)| (name.into(), value)).into()
+    numbers.map(|(name, value)| (name.into(), value)).into()
 }
 
 /// The length of every file in KiB, by what identifies it. Not its blocks: a file system may give a

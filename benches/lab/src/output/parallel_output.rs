@@ -1,11 +1,11 @@
 //! Many jobs that write many lines at once: what a view costs, what it holds, and whether all came.
 
-use super::fixtures::{Fixtures, Pipeline};
+use super::fixtures::{Fixtures, Pipeline, seconds_per_gib};
 use super::tools::Verdict;
 use crate::bench::{Answer, Bench};
 use crate::peers::{Peers, Runner};
 use crate::programs::{built, input};
-use crate::samples::{Numbers, Sample, Samples};
+use crate::samples::{Numbers, Sample, Samples, fail};
 use crate::table::{markdown, show};
 use anyhow::{Result, bail};
 
@@ -106,11 +106,6 @@ fn make(fixtures: &Fixtures, flags: &str, jobs: usize, child: &str) -> Result<Ve
     Ok(line.split_whitespace().map(String::from).collect())
 }
 
-/// Returns processor seconds of the runner for a GiB that arrived.
-fn each(sample: &Sample) -> Option<f64> {
-    Some(sample.number("runner_us")? / 1e6 / (sample.number("bytes")? / f64::from(1 << 30)))
-}
-
 /// Returns the rate without the time after the end, in which the verifier makes all lines anew.
 fn rate(sample: &Sample) -> Option<f64> {
     Some(sample.number("bytes")? / sample.number("wall_us")?)
@@ -132,7 +127,7 @@ fn compare(bench: &Bench, all: &[Candidate]) -> Result<Answer> {
         let who = all.iter().find(|(_, known)| known == name).map_or(Raw, |(who, _)| *who);
         one(&fixtures, who, bytes)
     };
-    samples.add_rounds(bench, &points, sample, |_, why| Err(why))?;
+    samples.add_rounds(bench, &points, sample, fail)?;
     Ok(Answer::new(&samples, table(&samples, &all), said(bytes)))
 }
 
@@ -167,8 +162,8 @@ fn table(samples: &Samples, all: &[(Candidate, String)]) -> String {
             |number: &str| samples.spread(at, number).map_or_else(String::new, |it| it.max.to_string());
         vec![
             name.clone(),
-            samples.cell(at, (each, 1.0, 2)),
-            show(samples.ratio(at, (minder, SIZE), each), 2),
+            samples.cell(at, (seconds_per_gib, 1.0, 2)),
+            show(samples.ratio(at, (minder, SIZE), seconds_per_gib), 2),
             samples.cell(at, (rate, 1.0, 0)),
             samples.cell(at, ("largest_hwm_kib", 1.0 / 1024.0, 1)),
             samples.cell(at, ("hwm_kib", 1.0 / 1024.0, 1)),

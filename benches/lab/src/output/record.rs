@@ -5,7 +5,7 @@ use crate::bench::{Answer, Bench};
 use crate::peers::Runner;
 use crate::processes::started;
 use crate::programs::{built, input};
-use crate::samples::{Numbers, Sample, Samples, pairs};
+use crate::samples::{Numbers, Sample, Samples, fail, pairs};
 use crate::table::{markdown, show};
 use anyhow::{Result, bail};
 
@@ -60,7 +60,7 @@ pub(super) fn record(bench: &Bench, (): &()) -> Result<Answer> {
         }
     }
     let sample = |(way, _): (&Way, usize)| one(&fixtures, *way, jobs);
-    samples.add_rounds(bench, &pairs(&ways, &[SIZE]), sample, |_, why| Err(why))?;
+    samples.add_rounds(bench, &pairs(&ways, &[SIZE]), sample, fail)?;
     let remarks = vec![
         format!(
             "{jobs} jobs of a static child that exits immediately, 8 at once, output to /dev/null. tree CPU: \

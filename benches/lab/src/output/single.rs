@@ -1,11 +1,11 @@
 //! One job that writes as fast as it can, into a pipe: beside `cat`, on one processor and on two.
 
-use super::fixtures::{Fixtures, Pipeline, Seen};
+use super::fixtures::{Fixtures, Pipeline, Seen, seconds_per_gib};
 use crate::bench::{Answer, Bench};
 use crate::peers::{Peers, Runner};
 use crate::processes::processors;
 use crate::programs::{built, input};
-use crate::samples::{Numbers, Sample, Samples};
+use crate::samples::{Numbers, Sample, Samples, fail};
 use crate::table::{markdown, show};
 use anyhow::{Result, bail};
 
@@ -87,11 +87,6 @@ fn rate(sample: &Sample) -> Option<f64> {
     Some(sample.number("bytes")? / sample.number("pipeline_us")?)
 }
 
-/// Returns processor seconds of the runner for a GiB.
-fn each(sample: &Sample) -> Option<f64> {
-    Some(sample.number("runner_us")? / 1e6 / (sample.number("bytes")? / f64::from(1 << 30)))
-}
-
 /// Everything on one processor, then on two.
 pub(super) fn one(bench: &Bench, (): &()) -> Result<Answer> {
     let bytes = u64::try_from(bench.scaled(2 << 30))?;
@@ -112,7 +107,7 @@ pub(super) fn one(bench: &Bench, (): &()) -> Result<Answer> {
         let ([got, wrong], seen) = play(&fixtures, who, bytes, cpus)?;
         Ok(seen.numbers(numbers(got, wrong)))
     };
-    samples.add_rounds(bench, &points, sample, |_, why| Err(why))?;
+    samples.add_rounds(bench, &points, sample, fail)?;
     Ok(Answer::new(&samples, table(&samples, &sets, &all, bytes), said(bytes)))
 }
 
@@ -169,7 +164,7 @@ fn table(samples: &Samples, sets: &[String], all: &[(Between, String)], bytes: u
                 cpus.clone(),
                 samples.cell(at, (rate, 1.0, 0)),
                 show(samples.ratio(at, (&cat.0, cat.1, cat.2), rate), 2),
-                samples.cell(at, (each, 1.0, 2)),
+                samples.cell(at, (seconds_per_gib, 1.0, 2)),
                 samples.cell(at, ("largest_hwm_kib", 1.0 / 1024.0, 1)),
                 samples.cell(at, ("hwm_kib", 1.0 / 1024.0, 1)),
                 samples.cell(at, ("files_kib", 1.0 / 1024.0, 0)),

@@ -187,25 +187,14 @@ pub(crate) fn chart(questions: &[(&str, Samples)], machine: &str) -> BarChart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goals::assert_measured;
 
     #[test]
-    fn goals_take_the_right_samples() {
-        let mut samples = Samples::default();
-        for (name, cpu, rate) in [("c", 4.0, 190.0), ("minder:epoll", 6.0, 150.0), ("blocking", 30.0, 15.0)] {
-            let numbers = vec![("cpu_us".to_string(), cpu), ("rate".to_string(), rate)];
-            samples.add(1, (name, SIZE), numbers);
-        }
+    fn goals_take_numbers_that_the_rows_have() {
         let ours = Contestant::new("minder:epoll");
-        let goals = goals_of_keep_alive(&samples, &ours);
-        let median = |what: &str| {
-            let goal = goals.iter().find(|goal| goal.what.ends_with(what)).unwrap();
-            goal.figure.as_ref().map(|figure| figure.median)
-        };
-        assert_eq!(median("over server in C (epoll)"), Some(1.5));
-        assert_eq!(median("over blocking server"), Some(10.0));
-        assert_eq!(median("over evt (epoll)"), None);
-        assert_eq!(costs(&samples, &[ours]).lines().count(), 3);
-        assert_eq!(goals_of_idle(&samples, &Contestant::new("minder:epoll")).len(), 6);
+        assert_measured("ruby-keep-alive", |samples| goals_of_keep_alive(samples, &ours));
+        assert_measured("ruby-idle", |samples| goals_of_idle(samples, &ours));
+        assert_measured("ruby-close", |samples| goals_of_close(samples, &ours));
     }
 
     #[test]

@@ -76,17 +76,10 @@ fn times(samples: &Samples, all: &[Contestant]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goals::assert_measured;
 
     #[test]
-    fn goals_take_the_chunks_that_they_name() {
-        let mut samples = Samples::default();
-        for (name, seconds) in [("threads", 2.0), ("minder:epoll", 3.0)] {
-            let who = Contestant::new(name);
-            samples.add(1, (&who, MIDDLE), vec![(CPU.into(), seconds), (WALL.into(), 1.0)]);
-        }
-        let goals = goals_of(&samples, &Contestant::new("minder:epoll"));
-        let medians: Vec<_> = goals.iter().map(|goal| goal.figure.as_ref().map(|f| f.median)).collect();
-        assert_eq!(medians[..4], [Some(1.5), None, Some(1.0), None]);
-        assert_eq!(times(&samples, &[Contestant::new("threads")]).lines().count(), 3);
+    fn goals_take_numbers_that_the_rows_have() {
+        assert_measured("ruby-pipe", |samples| goals_of(samples, &Contestant::new("minder:epoll")));
     }
 }

@@ -4,7 +4,7 @@ use crate::bench::{Answer, Bench};
 use crate::meter;
 use crate::peers::Runner;
 use crate::programs::{built, input};
-use crate::samples::{Numbers, Sample, Samples, pairs};
+use crate::samples::{Numbers, Sample, Samples, fail, pairs};
 use crate::table::{markdown, show};
 use anyhow::Result;
 
@@ -24,7 +24,7 @@ pub(super) fn truth(bench: &Bench, (): &()) -> Result<Answer> {
 /// Samples these runners in turn, round after round.
 fn rounds(bench: &Bench, runners: &[Runner], sample: impl Fn(Runner) -> Result<Numbers>) -> Result<Samples> {
     let mut samples = Samples::default();
-    samples.add_rounds(bench, &pairs(runners, &[SIZE]), |(runner, _)| sample(*runner), |_, why| Err(why))?;
+    samples.add_rounds(bench, &pairs(runners, &[SIZE]), |(runner, _)| sample(*runner), fail)?;
     Ok(samples)
 }
 

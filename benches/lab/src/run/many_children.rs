@@ -5,7 +5,7 @@ use crate::meter;
 use crate::peers::Runner;
 use crate::processes;
 use crate::programs::{built, input};
-use crate::samples::{Numbers, Sample, Samples, pairs, raise};
+use crate::samples::{Numbers, Sample, Samples, fail, pairs, raise};
 use crate::table::markdown;
 use anyhow::{Context, Result};
 use std::collections::HashSet;
@@ -44,7 +44,7 @@ pub(super) fn live(bench: &Bench, (): &()) -> Result<Answer> {
         }
         Ok(numbers)
     };
-    samples.add_rounds(bench, &pairs(&runners, &[sleepers]), sample, |_, why| Err(why))?;
+    samples.add_rounds(bench, &pairs(&runners, &[sleepers]), sample, fail)?;
     let few = |it: &Sample| Some(it.number("few_tree_us")? / it.number("short_jobs")?);
     let many = |it: &Sample| {
         Some((it.number("both_tree_us")? - it.number("asleep_tree_us")?) / it.number("short_jobs")?)
@@ -85,7 +85,7 @@ pub(super) fn many(bench: &Bench, (): &()) -> Result<Answer> {
     let mut samples = Samples::default();
     for children in [bench.scaled(2_000), bench.scaled(6_000)] {
         let sample = |(runner, children): (&Runner, usize)| watched(bench, *runner, children);
-        samples.add_rounds(bench, &pairs(&runners, &[children]), sample, |_, why| Err(why))?;
+        samples.add_rounds(bench, &pairs(&runners, &[children]), sample, fail)?;
     }
     let columns = [
         ("HWM MiB, largest process", ("largest_hwm_kib", 1.0 / 1024.0, 1)),
@@ -137,12 +137,14 @@ fn look(meter: u32, known: &mut HashSet<String>) -> Numbers {
     let own = processes::look(meter, &["child"], known).own;
     let each = |number: &dyn Fn(&str) -> f64| own.iter().map(|pid| number(pid)).collect::<Vec<f64>>();
     let memory = each(&|pid| processes::status(pid, "VmHWM").unwrap_or(0.0));
+    let threads = each(&|pid| processes::status(pid, "Threads").unwrap_or(0.0));
+    let descriptors = each(&|pid| processes::entries(pid, "fd"));
     let numbers = [
-        ("processes", each(&|_| 1.0).iter().sum()),
-        ("hwm_kib", memory.iter().sum()),
+        ("processes", processes::sum(&each(&|_| 1.0))),
+        ("hwm_kib", processes::sum(&memory)),
         ("largest_hwm_kib", memory.iter().copied().fold(0.0, f64::max)),
-        ("threads", each(&|pid| processes::status(pid, "Threads").unwrap_or(0.0)).iter().sum()),
-        ("descriptors", each(&|pid| processes::entries(pid, "fd")).iter().sum()),
+        ("threads", processes::sum(&threads)),
+        ("descriptors", processes::sum(&descriptors)),
     ];
-    numbers.map(|(name, value): (_, f64)| (name.into(), value)).into()
+    numbers.map(|(name, value)| (name.into(), value)).into()
 }
