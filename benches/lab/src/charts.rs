@@ -24,13 +24,12 @@ struct Chart {
 const TWO: &str = "AMD EPYC, 2 cores, linux 6.18, 2026-11-24";
 const ONE: &str = "AMD EPYC, one of 2 cores, linux 6.18, 2026-11-24";
 
-const CHARTS: [Chart; 15] = [
+const CHARTS: [Chart; 14] = [
     Chart { name: "wait-mechanisms", rows: &["wait-mechanisms"], machine: "", draw: of_minder },
     Chart { name: "exit-mechanisms", rows: &["exit-mechanisms"], machine: "", draw: of_minder },
     Chart { name: "spawn-mechanisms", rows: &["spawn-mechanisms"], machine: "", draw: of_minder },
     Chart { name: "wine-wait", rows: &["wine-wait"], machine: "", draw: of_minder },
     Chart { name: "wine-exit", rows: &["wine-exit"], machine: "", draw: of_minder },
-    Chart { name: "wine-spawn", rows: &["wine-spawn"], machine: "", draw: of_minder },
     Chart {
         name: "cells-blocks",
         rows: &["cells-blocks"],

@@ -124,7 +124,11 @@ fn answer(
         "Ratios of wall time, relative to `{unit}` at {first}:\n\n{}",
         ratios(&samples, kind, (unit, kind, first).into())
     );
-    let table = format!("![Chart](wine-{verb}.svg)\n\n{}", goals::above(&goals(&samples), &tables));
+    let mut table = goals::above(&goals(&samples), &tables);
+    // One size makes no curve.
+    if samples.sizes().len() > 1 {
+        table = format!("![Chart](wine-{verb}.svg)\n\n{table}");
+    }
     Ok(Answer { table, remarks, rows })
 }
 

@@ -24,8 +24,8 @@ pub enum Unit {
     Bytes,
 }
 
-/// The start of a logarithmic axis: a nanosecond, one object, or a ratio of one. Smaller values are
-/// drawn there.
+/// The least value for which a logarithmic axis has space: a nanosecond, one object, or a ratio of one.
+/// Smaller ones are drawn at its start.
 pub(super) const LEAST: f64 = 1.0;
 /// The greatest ratio of the ends of an axis on which 2 and 5 of each decade have labels.
 const LABELS_MAX: f64 = 1e3;
@@ -35,7 +35,7 @@ impl Scale {
     pub(super) fn fraction(self, range: &Range<f64>, value: f64) -> f64 {
         match self {
             Self::Linear => (value - range.start) / (range.end - range.start),
-            Self::Logarithmic => (value.max(LEAST) / range.start).ln() / (range.end / range.start).ln(),
+            Self::Logarithmic => (value.max(range.start) / range.start).ln() / (range.end / range.start).ln(),
         }
     }
 
@@ -147,6 +147,8 @@ mod tests {
             assert!(wide.start < 1.0 && wide.end > 15.0, "{wide:?}");
         }
         assert_eq!(Scale::Linear.fraction(&(1.0..15.0), 8.0), 0.5);
+        // A ratio of 1 is above the start of its axis, and no cost at the start.
+        assert_eq!([1.0, 0.0].map(|value| Scale::Logarithmic.fraction(&(0.5..2.0), value)), [0.5, 0.0]);
     }
 
     #[test]
