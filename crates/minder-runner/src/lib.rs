@@ -11,6 +11,7 @@
 //! jobs of one thread; `main_loop` handles signals; `runner` builds all of them and runs the jobs.
 
 mod confirm;
+mod read_range;
 pub mod exit_status;
 pub mod report;
 mod spawn_command;

@@ -8,10 +8,9 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use minder_os::files::read_at;
-
 use crate::output::gathered::GatheredOutput;
 use crate::output::store::{AppendFile, FinishedJob, HeldMemory, JobFile, Location};
+use crate::read_range::read_range;
 
 /// A batch with this many bytes is written at once. A job with one line of output then costs no
 /// system call.
@@ -145,18 +144,8 @@ impl OutputBatch {
     /// Copies a part of a nameless file to the end of the worker thread's file.
     fn copy_to_store(&mut self, file: &File, range: Range<u64>) -> io::Result<(Arc<File>, Range<u64>)> {
         let base = self.store.len();
-        let mut at = range.start;
-        let mut buffer = vec![0; FULL];
-        let mut store = Arc::clone(self.store.append(&[], false)?);
-        while at < range.end {
-            let want = usize::try_from(range.end - at).unwrap_or(FULL).min(FULL);
-            let read = read_at(file, &mut buffer[..want], at)?;
-            if read == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            store = Arc::clone(self.store.append(&buffer[..read], false)?);
-            at += read as u64;
-        }
+        read_range(file, range, |bytes| self.store.append(bytes, false).map(drop))?;
+        let store = Arc::clone(self.store.append(&[], false)?);
         Ok((store, base..self.store.len()))
     }
 

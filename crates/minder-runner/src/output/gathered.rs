@@ -4,12 +4,10 @@ use std::io;
 use std::ops::Range;
 
 use minder::{Charge, Stream};
-use minder_os::files::{read_at, write_all_at};
+use minder_os::files::write_all_at;
 
 use crate::output::store::{JobFile, Location, Segment};
-
-/// The number of bytes of a file that are read at a time.
-const READ_SIZE: usize = 32 << 10;
+use crate::read_range::read_range;
 
 /// The output of one job, in the order in which it was written. Files that are still in it when it is
 /// dropped are removed.
@@ -89,21 +87,10 @@ impl GatheredOutput {
             match &segment.location {
                 Location::Batch(range) => take(&self.bytes[range.clone()])?,
                 Location::Own(job_file) => {
-                    let file = job_file.open()?;
-                    let mut at = job_file.range.start;
-                    let mut buffer = vec![0; READ_SIZE];
-                    while at < job_file.range.end {
-                        let left = usize::try_from(job_file.range.end - at).unwrap_or(READ_SIZE);
-                        let read = read_at(&file, &mut buffer[..left.min(READ_SIZE)], at)?;
-                        if read == 0 {
-                            return Err(io::ErrorKind::UnexpectedEof.into());
-                        }
-                        take(&buffer[..read])?;
-                        at += read as u64;
-                    }
+                    read_range(&job_file.open()?, job_file.range.clone(), &mut *take)?;
                 }
-                Location::Held(held) => take(held.as_slice())?,
-                Location::Shared(..) => (),
+                // Only output of a batch is there.
+                Location::Held(_) | Location::Shared(..) => (),
             }
         }
         Ok(())

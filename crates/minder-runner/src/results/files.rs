@@ -8,10 +8,11 @@ use std::path::{Component, Path, PathBuf, is_separator};
 
 use minder::Stream;
 use minder_os::encoding::os_string_from_encoded;
-use minder_os::files::{create_private_file, read_at, remove_open_file};
+use minder_os::files::{create_private_file, remove_open_file};
 
 use crate::config;
 use crate::config::OutputFiles;
+use crate::read_range::read_range;
 use crate::results::path_escape::PathRules;
 use crate::text::os_error_text;
 use minder_template::{Job, Template};
@@ -131,18 +132,11 @@ impl JobResults {
     }
 
     /// Appends a part of a file.
-    pub(crate) fn push_file(&mut self, stream: Stream, from: &File, mut at: u64, end: u64) -> io::Result<()> {
-        let mut buffer = vec![0; 64 << 10];
-        while at < end && self.files[stream as usize].is_some() {
-            let most = usize::try_from(end - at).unwrap_or(buffer.len()).min(buffer.len());
-            let read = read_at(from, &mut buffer[..most], at)?;
-            if read == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            self.push(stream, &buffer[..read])?;
-            at += read as u64;
+    pub(crate) fn push_file(&mut self, stream: Stream, from: &File, at: u64, end: u64) -> io::Result<()> {
+        match &mut self.files[stream as usize] {
+            Some(file) => read_range(from, at..end, |bytes| file.write_all(bytes)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Returns the line that is written in place of the standard output.
