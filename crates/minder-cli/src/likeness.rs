@@ -20,6 +20,12 @@ pub(crate) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>)
     near.min_by_key(|(errors, common, _)| (*errors, *common)).map(|(.., word)| word)
 }
 
+/// Returns whether a long flag, without its dashes, is a kind of another one: the other one is its last
+/// part, as `load` is of `max-load`. `no-tag` is not a kind of `tag`.
+pub(crate) fn is_kind_of(flag: &str, other: &str) -> bool {
+    !flag.starts_with("no-") && flag.strip_suffix(other).is_some_and(|rest| rest.ends_with('-'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 //! The words are those that users of GNU parallel, xargs, make, nextest, pytest and the like type most
 //! often. A word that `minder` itself knows is never looked up here.
 
-use crate::likeness::nearest;
+use crate::likeness::{is_kind_of, nearest};
 
 /// Words of other tools, with blanks between them, and the answer to each: the end of a message
 /// `unknown …: ANSWER`. A flag that ends with `=` is known, but its value was refused.
@@ -146,10 +146,11 @@ pub(crate) fn foreign_word(command: &str, word: &str) -> Option<&'static str> {
 pub(crate) fn related_flag(command: &str, flag: &str) -> Option<&'static str> {
     const LETTERS_MIN: usize = 6;
     let name = flag.strip_prefix("--")?;
-    let is_end =
-        |known: &str| known.starts_with("--") && flag.ends_with(&known[1..]) && !GENERAL.contains(&known);
-    // `--no-tag` is not a kind of `--tag`.
-    let answer = if name.starts_with("no-") { None } else { find(command, is_end) };
+    let is_kind = |known: &str| {
+        let other = known.strip_prefix("--");
+        other.is_some_and(|other| is_kind_of(name, other)) && !GENERAL.contains(&known)
+    };
+    let answer = find(command, is_kind);
     if answer.is_some() || name.len() < LETTERS_MIN {
         return answer;
     }

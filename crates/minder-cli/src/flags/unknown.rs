@@ -7,7 +7,7 @@ use clap::Command;
 
 use super::foreign_words::{foreign_word, related_flag};
 use super::typed_name::{longs, shorts};
-use crate::likeness::nearest;
+use crate::likeness::{is_kind_of, nearest};
 
 /// The subcommands whose flags are recognised where they do not belong.
 const OWNERS: [&str; 2] = ["run", "log"];
@@ -59,10 +59,7 @@ fn near_flag(name: &str, command: &Command) -> Option<String> {
         let first = longer.next();
         if longer.next().is_none() { first } else { None }
     };
-    let is_end = |long: &&str| {
-        !name.starts_with("no-") && name.strip_suffix(long).is_some_and(|rest| rest.ends_with('-'))
-    };
-    let end = || longs().filter(is_end).max_by_key(|long| long.len());
+    let end = || longs().filter(|long| is_kind_of(name, long)).max_by_key(|long| long.len());
     let near = nearest(name, longs()).or_else(longer).or_else(end);
     near.map(|name| format!("--{name}"))
 }
