@@ -61,9 +61,13 @@ const CHARTS: [Chart; 14] = [
     },
 ];
 
-/// Draws each chart whose rows are in this directory, beside them.
-pub(crate) fn write(directory: &Path) -> Result<()> {
-    for chart in &CHARTS {
+/// Draws each chart whose rows are in this directory, next to them; with a verb, those alone whose rows that
+/// verb measures.
+pub(crate) fn write(directory: &Path, verb: Option<&str>) -> Result<()> {
+    let is_of_verb = |rows: &str| {
+        verb.is_none_or(|verb| rows.strip_prefix(verb).is_some_and(|rest| rest.starts_with('-')))
+    };
+    for chart in CHARTS.iter().filter(|chart| chart.rows.iter().any(|rows| is_of_verb(rows))) {
         let Some(svg) = chart.svg(directory)? else { continue };
         let file = directory.join(format!("{}.svg", chart.name));
         if std::fs::read_to_string(&file).is_ok_and(|known| known == svg) {

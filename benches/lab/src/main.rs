@@ -85,7 +85,7 @@ fn command(args: &[String]) -> Result<()> {
             print!("{HELP}");
             return Ok(());
         }
-        ("charts", _) if options.is_empty() => return charts::write(&bench::results(false)),
+        ("charts", _) if options.is_empty() => return charts::write(&bench::results(false), None),
         ("backends", _) if options.is_empty() => return backends::write(),
         ("run", _) => run::main(options)?,
         ("output", _) => output::main(options)?,
@@ -99,6 +99,6 @@ fn command(args: &[String]) -> Result<()> {
         (_, Some(questions)) => mechanisms::main(verb, questions, options)?,
         _ => bail!("unknown command `{verb}`: expected one of `cargo bench-lab help`"),
     }
-    charts::write(&bench::results(quick))?;
+    charts::write(&bench::results(quick), Some(verb))?;
     if quick { Ok(()) } else { backends::write() }
 }

@@ -6,9 +6,8 @@ use minder_ui::rows::CsvTable;
 use crate::chart::Chart;
 use crate::{bench, clock};
 
-/// Returns the chart of rows that `minder bench … --csv`, `minder clock measure --csv` or `minder
-/// clock sweep
-/// --csv` printed, as `--svg` draws it. The subtitle begins with `machine`.
+/// Returns the chart of rows that `minder bench … --csv`, `minder clock measure --csv` or
+/// `minder clock sweep --csv` printed, as `--svg` draws it. The subtitle begins with `machine`.
 ///
 /// ```
 /// let rows = "mechanism,objects,round,waits,cpu_ns,wall_ns\nepoll,2,1,50,250.0,260.0\n";
