@@ -94,6 +94,10 @@ pub enum Stream {
     Stderr,
 }
 
+impl Stream {
+    pub(crate) const BOTH: [Self; 2] = [Self::Stdout, Self::Stderr];
+}
+
 /// Output for which there was no room in memory: a part of a file that the caller owns from now on.
 ///
 /// ```

@@ -1,10 +1,11 @@
 //! `ChildSet`: many children, one wait.
 //!
-//! In reading order: [`child_set`] has the set and its public methods. [`dispatch`] is one wait: it
-//! gives each report of the kernel to the child that it concerns. The methods of `ChildState`
-//! (`child.rs`, with `exit.rs` and `output.rs`) and `StreamState` change only that child and return
-//! what the set has to do; [`dispatch`] does it. They never call the set, and they know no other
-//! child.
+//! In reading order: [`child_set`] and [`control`] have the public methods. [`event_loop`] is one wait: it
+//! gives each report of the kernel to the [`Member`](member::Member) that it concerns, a child together with
+//! what all children share. `ChildState`, `ChildInput`, `ChildOutput` and `StreamState` decide: their
+//! methods change only the child and return what the set has to do. The methods of `Member` do it
+//! (`member.rs`, `ending.rs`): they queue events, arm timers and keep the lists. What concerns more than one
+//! child is in [`event_loop`].
 //!
 //! Events wait in one queue. A queued output event names a stream and holds no bytes. The bytes stay
 //! with their child until the caller takes the event, so that they can be limited, spilled or
@@ -21,17 +22,21 @@ mod thread_times;
 mod read_turn;
 mod spill;
 mod stream;
-mod child;
 mod output;
+mod input;
+mod child;
 mod exit;
 mod read_turns;
-mod child_set;
+mod event_queue;
 mod deferred_reads;
-mod memory;
-mod streaming;
-mod suspend;
+mod memory_waiters;
+mod shared;
+mod member;
 mod restart;
-mod dispatch;
+mod ending;
+mod event_loop;
+mod child_set;
+mod control;
 
 pub use self::child_set::ChildSet;
 pub use self::config::{ChildSetOptions, OutputMode, OverflowPolicy, SpawnOptions};

@@ -304,7 +304,7 @@ impl Capture {
 
     /// Notes what was appended, and drops what is too much of it.
     fn apply_limit(&mut self) {
-        for stream in [Stream::Stdout, Stream::Stderr] {
+        for stream in Stream::BOTH {
             let place = stream as usize;
             let added = self.outputs[place].memory().len() - self.lengths[place];
             if added == 0 {

@@ -1,23 +1,26 @@
 //! One child of a set.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::config::{OutputMode, SpawnOptions};
+use super::config::SpawnOptions;
+use super::input::ChildInput;
+use super::output::ChildOutput;
 use super::read_turn::ReadTurn;
 use super::restart_policy::RestartState;
 use super::stream::StreamState;
 use super::suspension::Suspension;
 use super::timers::Armed;
 use crate::chunk::MemoryQuota;
-use crate::event::Stream;
 use crate::exit_status::{ExitInfo, Outcome};
-use crate::sys::pipe::Writer;
-use crate::sys::process_tree::ProcessTree;
+use crate::sys::process_tree::{ProcessTree, TreeSignal};
 use crate::sys::reactor::Reactor;
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawned;
 use crate::termination::TerminationState;
+
+/// The longest time for which a start waits for a child that it had to kill.
+const ABANDON_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// The life of a child in its set.
 #[derive(Clone, Copy, Debug)]
@@ -36,17 +39,12 @@ pub(super) enum Phase {
 pub(super) struct ChildState {
     pub(super) process: Process,
     pub(super) tree: ProcessTree,
-    pub(super) stdin: Option<Writer>,
-    /// Indexed by `Stream`.
-    pub(super) streams: [StreamState; 2],
-    pub(super) quota: Arc<MemoryQuota>,
+    pub(super) input: ChildInput,
+    pub(super) output: ChildOutput,
     pub(super) options: SpawnOptions,
     pub(super) phase: Phase,
     /// The start of its process, if that decides whether its thread times are read.
     pub(super) started_at: Option<Instant>,
-    /// The time of the last activity of its outputs after the exit, or of the exit itself: see
-    /// `exit.rs`.
-    pub(super) last_activity: Option<Instant>,
     /// The kill of its tree that is under way. Boxed, because few children are killed.
     pub(super) termination: Option<Box<TerminationState>>,
     pub(super) suspension: Suspension,
@@ -58,12 +56,8 @@ pub(super) struct ChildState {
     pub(super) armed: Armed,
     /// `true` if its outputs are in the list of deferred reads.
     pub(super) read_deferred: bool,
-    /// `true` if it is in the list of children that wait for memory.
-    pub(super) waits_for_memory: bool,
     pub(super) turn: ReadTurn,
     pub(super) leaked: bool,
-    /// The number of bytes of its output that were dropped.
-    pub(super) dropped: u64,
     /// The state that is needed to start it again. Boxed, because few children are restarted.
     pub(super) restart: Option<Box<RestartState>>,
 }
@@ -74,29 +68,21 @@ impl ChildState {
         Self {
             process,
             tree,
-            stdin,
-            streams: [StreamState::new(stdout), StreamState::new(stderr)],
-            quota,
+            input: ChildInput::new(stdin),
+            output: ChildOutput::new([stdout, stderr], quota, &options),
             options,
             phase: Phase::Running,
             started_at: None,
-            last_activity: None,
             termination: None,
             suspension: Suspension::default(),
             killed: false,
             timed_out: false,
             armed: Armed::default(),
             read_deferred: false,
-            waits_for_memory: false,
             turn: ReadTurn::NEW,
             leaked: false,
-            dropped: 0,
             restart: None,
         }
-    }
-
-    pub(super) fn stream(&mut self, stream: Stream) -> &mut StreamState {
-        &mut self.streams[stream as usize]
     }
 
     /// Returns how the process exited, once the set has observed that.
@@ -124,9 +110,19 @@ impl ChildState {
         matches!(self.phase, Phase::Draining(_))
     }
 
-    /// Returns whether its output is handed over as it arrives.
-    pub(super) fn is_streaming(&self) -> bool {
-        self.options.output_mode == OutputMode::Stream
+    /// Returns whether it may always be read: its output is handed over as it arrives, it is ending, or all
+    /// of its output is in memory.
+    pub(super) fn needs_no_turn(&self) -> bool {
+        self.output.is_streaming()
+            || self.has_exited()
+            || self.termination.is_some()
+            || !self.output.streams.iter().any(StreamState::is_spilled)
+    }
+
+    /// Returns whether the child makes no event before chunks are dropped that the caller keeps. If it
+    /// is being killed, its exit comes first.
+    pub(super) fn is_starved(&self, read_size: usize) -> bool {
+        (self.has_exited() || self.termination.is_none()) && self.output.is_starved(read_size)
     }
 
     /// Returns whether its process is alive as far as the kernel knows now. The set may not have observed an
@@ -135,14 +131,22 @@ impl ChildState {
         !self.has_exited() && matches!(self.process.peek(), Ok(None))
     }
 
+    /// Kills a process that could not be watched. If it does not exit within a bounded time, it is
+    /// reaped later: it may be in an uninterruptible system call, and other children wait for this
+    /// thread.
+    pub(super) fn abandon(mut self, reactor: &mut Reactor) {
+        let _ = self.tree.signal_all(&self.process, TreeSignal::Kill);
+        self.close(reactor);
+        // Its drop reaps it, or leaves that to later calls.
+        let _ = self.process.wait(Some(Instant::now() + ABANDON_TIMEOUT));
+    }
+
     /// Closes every endpoint.
     pub(super) fn close(&mut self, reactor: &mut Reactor) {
         // Closing fails only for a descriptor that is not ours. Nothing can be done about that.
         let _ = self.process.unwatch(reactor);
-        if let Some(writer) = self.stdin.take() {
-            let _ = writer.close(reactor);
-        }
-        for stream in &mut self.streams {
+        let _ = self.input.close(reactor);
+        for stream in &mut self.output.streams {
             stream.close(reactor);
             stream.hung_up = None;
         }

@@ -1,41 +1,30 @@
-//! The set and its public methods. `dispatch.rs` has the wait.
+//! The set: its children are started and waited for here. `control.rs` has what is done with them while
+//! they run.
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::child::ChildState;
 use super::config::{ChildSetOptions, SpawnOptions};
-use super::event::QueuedEvent;
-use super::read_turns::ReadTurns;
+use super::event_loop::{EventLoop, child_gone};
 use super::restart_policy::RestartState;
-use super::slab::{Endpoint, Slab};
-use super::stream::StreamIo;
-use super::thread_times::ThreadTimeReads;
-use super::timers::{DeferredRead, INTERVAL_MIN, TimerKind, Timers};
+use super::shared::SharedState;
+use super::timers::INTERVAL_MIN;
 use crate::backend::Backend;
-use crate::chunk::{MemoryBudget, MemoryQuota};
+use crate::chunk::MemoryQuota;
 use crate::command::Command;
 use crate::deadline::deadline_after;
-use crate::event::{ChildId, Event, NextEvent, Stream};
+use crate::event::{ChildId, Event, NextEvent};
 use crate::guardian::Guardian;
 use crate::poll::Waker;
-use crate::sys::pipe::Writer;
-use crate::sys::process_tree::{ProcessSnapshot, ProcessTree, TreeSignal, TreeTable};
-use crate::sys::reactor::Reactor;
 use crate::sys::reap::reap_orphans;
-use crate::sys::signal::Signal;
 use crate::sys::spawn::Spawner;
 use crate::sys::wait::PollHandle;
-use crate::termination::Termination;
-use crate::termination::TerminationState;
 use crate::{Error, ErrorKind, Operation, Result};
 
 /// The least size of a read.
 const READ_BUFFER_MIN: usize = 64;
 /// The largest size of a read. No system has pipes of this size by default.
 const READ_BUFFER_MAX: usize = 16 << 20;
-/// The longest time for which `spawn` waits for a child that it had to kill.
-const ABANDON_TIMEOUT: Duration = Duration::from_millis(20);
 /// The longest interval of a timer: a year, which can be added to an `Instant`.
 const INTERVAL_MAX: Duration = Duration::from_secs(365 * 86_400);
 
@@ -82,27 +71,7 @@ const INTERVAL_MAX: Duration = Duration::from_secs(365 * 86_400);
 /// ```
 #[derive(Debug)]
 pub struct ChildSet {
-    pub(super) io: StreamIo,
-    pub(super) spawner: Spawner,
-    pub(super) children: Slab<ChildState>,
-    pub(super) events: VecDeque<QueuedEvent>,
-    pub(super) timers: Timers,
-    /// Children that wait for memory or for their spill file: see `memory.rs`.
-    pub(super) memory_waiters: Vec<ChildId>,
-    /// `true` if the next poll retries them without a wake-up: a spill file refused bytes or was taken.
-    pub(super) retry_due: bool,
-    pub(super) deferred_reads: Vec<DeferredRead>,
-    pub(super) read_turns: ReadTurns,
-    /// Decides which thread times are read, if not all are.
-    pub(super) thread_time_reads: Option<ThreadTimeReads>,
-    /// The reports of a wait. Kept for its memory.
-    pub(super) reports: Vec<crate::sys::wait::Report>,
-    /// The processes of the machine after the last wait, if they were looked for.
-    pub(super) snapshot: Option<ProcessSnapshot>,
-    /// The trees of all children, while all are being signalled.
-    tree_table: Option<TreeTable>,
-    /// `true` if all trees were stopped, and get their signals now.
-    stops_all: bool,
+    pub(super) event_loop: EventLoop,
     /// `true` if the caller watches the descriptor of [`poll_handle`](Self::poll_handle).
     is_watched: bool,
 }
@@ -133,58 +102,23 @@ impl ChildSet {
         config.leak_timeout = config.leak_timeout.map(bounded);
         config.stop_poll_interval = config.stop_poll_interval.map(bounded);
         config.read_delay = config.read_delay.min(INTERVAL_MAX);
-        let mut reactor = Reactor::open(config.backend)
-            .map_err(|error| Error::new("open a wait backend", error).during(Operation::Watch))?;
-        reactor.limit_descriptors(config.fault_capacity);
-        let waker = reactor.waker();
-        // A wake-up fails only if the counter of pending wake-ups is full.
-        let on_room = move || drop(waker.wake());
-        let budget =
-            MemoryBudget::new(config.max_buffered_bytes, config.read_buffer_bytes, Box::new(on_room));
-        let timers = Timers::new(config.stop_poll_interval);
-        let read_turns = ReadTurns::new(config.backlog.clone(), config.min_readers);
-        let rate = if config.thread_times { config.thread_times_per_second } else { None };
-        let io = StreamIo {
-            reactor,
-            buffer: Vec::with_capacity(config.read_buffer_bytes),
-            config,
-            budget,
-            spill_number: 0,
-            splice_wait: None,
-            poll_until: None,
-        };
-        Ok(Self {
-            io,
-            spawner,
-            children: Slab::default(),
-            events: VecDeque::new(),
-            timers,
-            memory_waiters: Vec::new(),
-            retry_due: false,
-            deferred_reads: Vec::new(),
-            read_turns,
-            thread_time_reads: rate.map(ThreadTimeReads::at_rate),
-            reports: Vec::new(),
-            snapshot: None,
-            tree_table: None,
-            stops_all: false,
-            is_watched: false,
-        })
+        let shared = SharedState::open(config, spawner)?;
+        Ok(Self { event_loop: EventLoop::new(shared), is_watched: false })
     }
 
     /// Returns the wait backend.
     pub fn backend(&self) -> Backend {
-        self.io.reactor.kind()
+        self.event_loop.shared.io.reactor.kind()
     }
 
     /// Returns how many children are not *done* yet.
     pub fn len(&self) -> usize {
-        self.children.len()
+        self.event_loop.children.len()
     }
 
     /// Returns whether all children are done.
     pub fn is_empty(&self) -> bool {
-        self.children.len() == 0
+        self.event_loop.children.len() == 0
     }
 
     /// Starts a child on the calling thread.
@@ -200,30 +134,31 @@ impl ChildSet {
     pub fn spawn(&mut self, command: &Command, options: SpawnOptions) -> Result<ChildId> {
         options.check()?;
         reap_orphans();
-        if self.children.len() >= self.io.config.max_children {
+        if self.event_loop.children.len() >= self.event_loop.shared.io.config.max_children {
             let reason = "as many children live as this set may have";
             let error = Error::of_kind(ErrorKind::Limit, "start", reason).during(Operation::Spawn);
             return Err(error.with_subject(command.get_program()));
         }
         let restart = (!options.restart.is_never())
             .then(|| Box::new(RestartState::new(command.clone(), options.restart)));
+        let EventLoop { children, shared, .. } = &mut self.event_loop;
         let spawned =
-            self.spawner.spawn(command).map_err(|failure| crate::spawn::explain(command, failure))?;
-        let quota = MemoryQuota::new(&self.io.budget, self.io.config.max_child_bytes);
+            shared.spawner.spawn(command).map_err(|failure| crate::spawn::explain(command, failure))?;
+        let quota = MemoryQuota::new(&shared.io.budget, shared.io.config.max_child_bytes);
         let mut child = ChildState::new(spawned, quota, options);
         child.restart = restart;
-        let id = self.children.insert(child);
-        if let Err(error) = self.watch_child(id) {
-            self.abandon(id);
+        let id = children.insert(child);
+        let mut member = self.event_loop.find(id)?;
+        if let Err(error) = member.watch() {
+            self.event_loop.abandon(id);
             return Err(Error::new("watch", error)
                 .during(Operation::Watch)
                 .with_subject(command.get_program())
                 .with_kind(ErrorKind::Other, "the system watches no more"));
         }
-        if options.deadline.is_some() {
-            self.arm_deadline(id);
-        }
-        self.timers.child_started();
+        member.arm_deadline();
+        member.shared.timers.child_started();
+        self.event_loop.prune_timers();
         self.update_poll_handle()?;
         Ok(id)
     }
@@ -246,252 +181,8 @@ impl ChildSet {
     /// # Errors
     /// - `Unknown`: the child is done, or waits to be [started again](SpawnOptions::restart).
     pub fn pid(&self, id: ChildId) -> Result<u32> {
-        let child = self.children.get(id).filter(|child| child.between_runs().is_none());
+        let child = self.event_loop.children.get(id).filter(|child| child.between_runs().is_none());
         Ok(child.ok_or_else(child_gone)?.process.pid())
-    }
-
-    /// Writes as many bytes to the child's standard input as there is room for, and returns how many.
-    /// If that is not all, [`Event::Writable`](crate::Event::Writable) reports that there is room
-    /// again. Never blocks.
-    ///
-    /// ```
-    /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetOptions, Command, Event, SpawnOptions, Stdio};
-    ///
-    /// let mut command = Command::new("wc");
-    /// command.arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped());
-    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
-    /// let child = set.spawn(&command, SpawnOptions::new())?;
-    /// let bytes = vec![b'x'; 200_000]; // more than a pipe takes at once
-    /// let mut written = set.write(child, &bytes)?;
-    /// while written < bytes.len() {
-    ///     if let Some(Event::Writable { .. }) = set.next_event(None)?.into_event() {
-    ///         written += set.write(child, &bytes[written..])?;
-    ///     }
-    /// }
-    /// set.close_stdin(child)?;
-    /// let mut count = Vec::new();
-    /// set.wait_all(None, |event| {
-    ///     if let Event::Output { chunk, .. } = event {
-    ///         count.extend_from_slice(&chunk);
-    ///     }
-    /// })?;
-    /// assert_eq!(count.trim_ascii(), b"200000");
-    /// # }
-    /// # Ok::<(), minder::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// - `Unknown`: the child is done or has no such pipe.
-    /// - Any other kind: the child closed its input. [`io_error`](Error::io_error) is then
-    ///   `BrokenPipe`, and `SIGPIPE` is not raised.
-    pub fn write(&mut self, id: ChildId, bytes: &[u8]) -> Result<usize> {
-        let key = self.children.key(id, Endpoint::Stdin);
-        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
-        let writer = child.stdin.as_mut().filter(|writer| !writer.is_ending()).ok_or_else(child_gone)?;
-        match writer.write(&mut self.io.reactor, key, bytes) {
-            Ok(written) => {
-                if writer.is_unwatched() {
-                    self.defer_read(id, INTERVAL_MIN);
-                }
-                Ok(written)
-            }
-            Err(error) => {
-                let pid = child.process.pid();
-                let writer = child.stdin.take();
-                self.close_writer(writer)?;
-                let error = Error::new("write to the input of", error).during(Operation::Write);
-                Err(error.with_subject(pid.to_string()))
-            }
-        }
-    }
-
-    /// Closes the child's standard input. Without effect if it has none. A
-    /// [terminal](crate::Group::Terminal) gets its end-of-file character, usually Ctrl-D: a program that
-    /// reads lines takes it for the end, once. One that drops the input of its terminal does not get it.
-    ///
-    /// # Errors
-    /// - `Unknown`: the child is done.
-    pub fn close_stdin(&mut self, id: ChildId) -> Result<()> {
-        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
-        let reader = child.stream(Stream::Stdout).reader();
-        if reader.is_some_and(|reader| reader.is_terminal()) {
-            return self.end_terminal(id);
-        }
-        let writer = child.stdin.take();
-        self.close_writer(writer)
-    }
-
-    /// Ends the input of a child's terminal, as far as there is room. A report that there is more continues
-    /// it.
-    pub(super) fn end_terminal(&mut self, id: ChildId) -> Result<()> {
-        let key = self.children.key(id, Endpoint::Stdin);
-        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
-        let Some(writer) = &mut child.stdin else { return Ok(()) };
-        if let Ok(false) = writer.end_terminal(&mut self.io.reactor, key) {
-            if writer.is_unwatched() {
-                self.defer_read(id, INTERVAL_MIN);
-            }
-            return Ok(());
-        }
-        // It is written, or no process has the terminal open any more.
-        let writer = child.stdin.take();
-        self.close_writer(writer)
-    }
-
-    fn close_writer(&mut self, writer: Option<Writer>) -> Result<()> {
-        let Some(writer) = writer else { return Ok(()) };
-        writer
-            .close(&mut self.io.reactor)
-            .map_err(|error| Error::new("close the input of a child", error).during(Operation::Write))
-    }
-
-    /// Kills a child and what it started, at once or after asking: see [`Termination`].
-    ///
-    /// The child's [`Event::Done`](crate::Event::Done) comes when its whole tree has exited. Without
-    /// effect on a tree that has exited. A [suspended](Self::suspend) child is resumed, so that it can
-    /// handle the signal. A child with a [`RestartPolicy`](crate::RestartPolicy) is not started again.
-    ///
-    /// # Errors
-    /// - `Unknown`: the child is done.
-    /// - `PermissionDenied`: the child runs as another user.
-    pub fn kill(&mut self, id: ChildId, how: Termination) -> Result<()> {
-        self.end_restarts(id);
-        self.terminate(id, how)
-    }
-
-    /// Kills the present run of a child.
-    pub(super) fn terminate(&mut self, id: ChildId, how: Termination) -> Result<()> {
-        let now = Instant::now();
-        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
-        child.process.check();
-        if !child.tree.can_signal(&child.process) {
-            if self.stops_all {
-                // Other code has reaped the child since its tree was stopped.
-                let _ = child.tree.signal_all(&child.process, how.first());
-            }
-            return self.update_poll_handle();
-        }
-        // A stopped process handles no signal. The signal below is followed by SIGCONT.
-        self.restart_deadline(id, now);
-        self.begin_kill(id, how, now)
-    }
-
-    /// Sends the first signal of a kill. The tree can be signalled.
-    pub(super) fn begin_kill(&mut self, id: ChildId, how: Termination, now: Instant) -> Result<()> {
-        let key = self.children.key(id, Endpoint::Process);
-        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
-        child.killed |= child.is_alive();
-        // A second kill replaces the first only if it comes to SIGKILL earlier.
-        let termination = TerminationState::new(how, now);
-        let replaces = match &child.termination {
-            Some(current) => termination.escalates_at() < current.escalates_at(),
-            None => true,
-        };
-        if replaces {
-            child.termination = Some(Box::new(termination));
-        }
-        child.tree.watch(&self.io.reactor, key);
-        // Its output is read from now on. Otherwise it could block in a write instead of exiting.
-        let resumed = self.leave_turns(id);
-        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
-        let pid = child.process.pid();
-        let signalled = child.tree.signal_all_by(&child.process, how.first(), self.tree_table.as_ref());
-        self.arm(id, TimerKind::Termination, termination.check_at(now));
-        self.update_poll_handle()?;
-        signalled.map_err(|error| {
-            Error::new("kill", error).during(Operation::Kill).with_subject(pid.to_string())
-        })?;
-        resumed
-    }
-
-    /// Kills all children: see [`kill`](Self::kill). Tries every child, and returns the first error.
-    ///
-    /// ```
-    /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetOptions, Command, SpawnOptions, Termination};
-    /// use std::time::Duration;
-    ///
-    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
-    /// for _ in 0..3 {
-    ///     set.spawn(Command::new("sleep").arg("60"), SpawnOptions::new())?;
-    /// }
-    /// set.kill_all(Termination::graceful(Duration::from_secs(5)))?;
-    /// assert!(set.wait_all(None, drop)?);
-    /// # }
-    /// # Ok::<(), minder::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`kill`](Self::kill).
-    pub fn kill_all(&mut self, how: Termination) -> Result<()> {
-        if self.children.len() >= TreeTable::TREES_MIN {
-            let trees = self.children.values_mut().filter_map(|child| {
-                child.process.check();
-                let can_signal = child.tree.can_signal(&child.process);
-                can_signal.then_some((&mut child.tree, &child.process))
-            });
-            self.tree_table = ProcessTree::stop_all(&mut trees.collect::<Vec<_>>(), how.first());
-            self.stops_all = true;
-        }
-        let mut result = Ok(());
-        for id in self.children.ids() {
-            result = result.and(self.kill(id, how));
-        }
-        self.tree_table = None;
-        self.stops_all = false;
-        result
-    }
-
-    /// Sends one signal to the process group of a child, as [`Child::signal`](crate::Child::signal) does: for
-    /// servers that read their settings again at `SIGHUP`. It does not count as a [`kill`](Self::kill): the
-    /// child's restart policy stays in force, and [`Outcome::killed`](crate::Outcome::killed) stays `false`
-    /// even if the child dies of it.
-    ///
-    /// - A child that has exited and is not done: what is left of its group gets the signal.
-    /// - A child that waits to be [started again](SpawnOptions::restart): without effect. Its next run reads
-    ///   its settings anyway.
-    /// - A [suspended](Self::suspend) child that has stopped handles the signal when it is resumed, and
-    ///   `SIGKILL` at once. [`resume`](Self::resume) continues it; the set does not notice a `SIGCONT`.
-    ///
-    /// ```
-    /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetOptions, Command, Event, OutputMode, Signal, SpawnOptions, Stdio};
-    ///
-    /// let mut command = Command::new("sh");
-    /// command.args(["-c", "trap 'echo reloaded; exit' HUP; echo ready; while :; do sleep 1; done"]);
-    /// command.stdout(Stdio::piped());
-    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
-    /// let server = set.spawn(&command, SpawnOptions::new().output_mode(OutputMode::Stream))?;
-    /// let mut output = Vec::new();
-    /// while let Some(event) = set.next_event(None)?.into_event() {
-    ///     if let Event::Output { chunk, .. } = event {
-    ///         output.extend_from_slice(&chunk);
-    ///         if output == b"ready\n" {
-    ///             set.signal(server, Signal::HUP)?;
-    ///         }
-    ///     }
-    /// }
-    /// assert_eq!(output, b"ready\nreloaded\n");
-    /// # }
-    /// # Ok::<(), minder::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// - `Unknown`: the child is done.
-    /// - `PermissionDenied`: the child runs as another user.
-    /// - `InvalidInput`: the number is not a signal of this operating system.
-    /// - `Unsupported`: on Windows.
-    pub fn signal(&mut self, id: ChildId, signal: Signal) -> Result<()> {
-        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
-        child.process.check();
-        if !child.tree.can_signal(&child.process) {
-            return Ok(());
-        }
-        child.tree.signal_group(&child.process, signal.as_raw()).map_err(|error| {
-            let subject = child.process.pid().to_string();
-            Error::new("signal", error).during(Operation::Kill).with_subject(subject)
-        })
     }
 
     /// Waits for the next event, for at most `timeout`, or without a limit if there is none.
@@ -561,7 +252,7 @@ impl ChildSet {
     fn wait_for_event(&mut self, deadline: Option<Instant>, while_starved: bool) -> Result<NextEvent> {
         let mut is_last_poll = false;
         loop {
-            if let Some(event) = self.pop_event()? {
+            if let Some(event) = self.event_loop.pop_event()? {
                 self.update_poll_handle()?;
                 return Ok(NextEvent::Event(event));
             }
@@ -576,8 +267,8 @@ impl ChildSet {
             // The clock is read before the last poll, so that an event from before the deadline is
             // always returned.
             is_last_poll = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            let until = [deadline, self.timers.next_at()].into_iter().flatten().min();
-            self.poll_once(until)?;
+            let until = [deadline, self.event_loop.next_timer_at()].into_iter().flatten().min();
+            self.event_loop.poll_once(until)?;
         }
     }
 
@@ -621,13 +312,16 @@ impl ChildSet {
     /// Waits once and hands no event over, for a caller that has no room for events. Output
     /// accumulates here, according to the overflow policy of each child.
     pub(crate) fn poll_without_events(&mut self, until: Instant) -> Result<()> {
-        let until = self.timers.next_at().map_or(until, |at| at.min(until));
-        let result = self.poll_once(Some(until));
+        let until = self.event_loop.next_timer_at().map_or(until, |at| at.min(until));
+        let result = self.event_loop.poll_once(Some(until));
         // The caller is awake. Without this, its wake-ups would fill the queue.
-        if matches!(self.events.back(), Some(QueuedEvent::Woken)) {
-            self.events.pop_back();
-        }
+        self.event_loop.shared.events.remove_last_wakeup();
         result
+    }
+
+    /// Fails if all children wait for memory that chunks of the caller hold.
+    pub(crate) fn check_starved(&self) -> Result<()> {
+        self.event_loop.check_starved()
     }
 
     /// Returns a descriptor or handle for another event loop: it is readable while
@@ -666,9 +360,11 @@ impl ChildSet {
     pub fn poll_handle(&mut self) -> Result<PollHandle<'_>> {
         self.is_watched = true;
         self.update_poll_handle()?;
-        self.io
+        self.event_loop
+            .shared
+            .io
             .reactor
-            .poll_handle(self.timers.next_at())
+            .poll_handle(self.event_loop.next_timer_at())
             .map_err(|error| Error::new("watch a set", error).during(Operation::Watch))
     }
 
@@ -688,7 +384,7 @@ impl ChildSet {
     /// # Ok::<(), minder::Error>(())
     /// ```
     pub fn waker(&self) -> Waker {
-        Waker(self.io.reactor.waker())
+        Waker(self.event_loop.shared.io.reactor.waker())
     }
 
     /// Returns whether [`next_event`](Self::next_event) would return an event without a system call.
@@ -706,51 +402,12 @@ impl ChildSet {
     /// # Ok::<(), minder::Error>(())
     /// ```
     pub fn has_pending_events(&self) -> bool {
-        !self.events.is_empty()
+        !self.event_loop.shared.events.is_empty()
     }
 
     /// Returns how many bytes of memory hold output, here and in the caller's chunks.
     pub fn buffered_bytes(&self) -> usize {
-        self.io.budget.used()
-    }
-
-    /// Arms a timer of a child. If it is armed for an earlier time, that time stays; the handler then
-    /// arms it again.
-    pub(super) fn arm(&mut self, id: ChildId, kind: TimerKind, at: Instant) {
-        let Some(child) = self.children.get_mut(id) else { return };
-        self.timers.arm(&mut child.armed, id, kind, at);
-        self.timers.prune(self.children.len(), |id| self.children.get(id).map(|child| &child.armed));
-    }
-
-    /// Registers the endpoints of a new child; with a `read_delay` its process alone at first.
-    pub(super) fn watch_child(&mut self, id: ChildId) -> std::io::Result<()> {
-        let key = self.children.key(id, Endpoint::Process);
-        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
-        child.process.watch(&mut self.io.reactor, key)?;
-        child.started_at = self.thread_time_reads.is_some().then(Instant::now);
-        let delay = self.io.config.read_delay;
-        if delay.is_zero() {
-            return self.register_streams(id, INTERVAL_MIN);
-        }
-        self.defer_read(id, delay);
-        Ok(())
-    }
-
-    /// Kills a child that could not be watched. If it does not exit within a bounded time, it is
-    /// reaped later: it may be in an uninterruptible system call, and other children wait for this
-    /// thread.
-    fn abandon(&mut self, id: ChildId) {
-        if let Some(child) = self.children.remove(id) {
-            self.discard(child);
-        }
-    }
-
-    /// Kills the process of a child that is no longer in the table: see [`abandon`](Self::abandon).
-    pub(super) fn discard(&mut self, mut child: ChildState) {
-        let _ = child.tree.signal_all(&child.process, TreeSignal::Kill);
-        child.close(&mut self.io.reactor);
-        // Its drop reaps it, or leaves that to later calls.
-        let _ = child.process.wait(Some(Instant::now() + ABANDON_TIMEOUT));
+        self.event_loop.shared.io.budget.used()
     }
 
     /// Makes the descriptor of [`poll_handle`](Self::poll_handle) readable if events are queued, and
@@ -759,14 +416,14 @@ impl ChildSet {
         if !self.is_watched {
             return Ok(());
         }
-        let woken = if self.events.is_empty() { Ok(()) } else { self.io.reactor.waker().wake() };
-        let updated = woken.and_then(|()| self.io.reactor.poll_handle(self.timers.next_at()).map(drop));
+        let woken = if self.event_loop.shared.events.is_empty() {
+            Ok(())
+        } else {
+            self.event_loop.shared.io.reactor.waker().wake()
+        };
+        let updated = woken.and_then(|()| {
+            self.event_loop.shared.io.reactor.poll_handle(self.event_loop.next_timer_at()).map(drop)
+        });
         updated.map_err(|error| Error::new("update the poll handle", error).during(Operation::Watch))
     }
-}
-
-/// The error for an id whose child is done, or that has no such stream.
-pub(super) fn child_gone() -> Error {
-    Error::of_kind(ErrorKind::Unknown, "reach a child", "it is done, or has no such stream")
-        .during(Operation::Lookup)
 }

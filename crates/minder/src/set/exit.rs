@@ -32,7 +32,7 @@ pub(super) enum ProcessStep {
 #[derive(Debug)]
 pub(super) enum DrainStep {
     Output(Stream, Chunk),
-    Forwarded(Stream),
+    Forwarded(Stream, u64),
     SpillFile(Stream),
     Eof(Stream),
     /// Every stream has been handed over.
@@ -99,22 +99,11 @@ impl ChildState {
         }
     }
 
-    /// Notes that an output was active, or that we did not read it. Without effect before the exit.
-    pub(super) fn note_activity(&mut self) {
-        if self.has_exited() {
-            self.last_activity = Some(Instant::now());
-        }
-    }
-
-    pub(super) fn has_open_streams(&self) -> bool {
-        self.streams.iter().any(StreamState::is_open)
-    }
-
     /// Moves a child that exited, whose outputs ended and whose tree is not being killed, to
     /// [`Phase::Draining`]. Returns whether it did: then the set queues `QueuedEvent::Drain`.
     pub(super) fn begin_drain(&mut self) -> bool {
         let Phase::Exited(exit) = self.phase else { return false };
-        if self.termination.is_some() || self.has_open_streams() {
+        if self.termination.is_some() || self.output.is_open() {
             return false;
         }
         self.phase = Phase::Draining(exit);
@@ -135,14 +124,14 @@ impl ChildState {
     /// Returns the next event of a child that is being drained: its last bytes and the ends of its
     /// streams.
     pub(super) fn next_drained(&mut self, io: &StreamIo) -> Result<DrainStep> {
-        for stream in [Stream::Stdout, Stream::Stderr] {
+        for stream in Stream::BOTH {
             loop {
-                let state = self.stream(stream);
+                let state = self.output.stream(stream);
                 if let Some(chunk) = state.buffered.pop_front() {
                     return Ok(DrainStep::Output(stream, chunk));
                 }
-                if state.forwarded > 0 {
-                    return Ok(DrainStep::Forwarded(stream));
+                if let Some(count) = state.take_forwarded() {
+                    return Ok(DrainStep::Forwarded(stream, count));
                 }
                 if !state.is_spilled() {
                     if state.take_eof() {
@@ -150,11 +139,11 @@ impl ChildState {
                     }
                     break;
                 }
-                if self.options.spill_as_file {
+                if self.output.spill_as_file {
                     return Ok(DrainStep::SpillFile(stream));
                 }
                 // The memory limits are not checked: the caller takes one chunk at a time.
-                if !self.read_back(stream, io)? {
+                if !self.output.read_back(stream, io)? {
                     break;
                 }
             }
@@ -170,7 +159,7 @@ impl ChildState {
         snapshot: &mut Option<ProcessSnapshot>,
     ) -> Option<Outcome> {
         self.close(reactor);
-        for stream in &mut self.streams {
+        for stream in &mut self.output.streams {
             stream.spill = None;
         }
         if self.suspension.is_suspended() {
@@ -185,7 +174,7 @@ impl ChildState {
             exit: self.exit()?,
             leaked: self.leaked,
             left_running: self.tree.left_running(snapshot),
-            dropped: self.dropped,
+            dropped: self.output.dropped,
             killed: self.killed,
             timed_out: self.timed_out,
             suspended: self.suspension.total(),
@@ -195,11 +184,11 @@ impl ChildState {
     /// Decides whether the outputs of a child that exited have been silent for `timeout`.
     pub(super) fn check_leak(&self, now: Instant, timeout: Duration) -> LeakCheck {
         // Suspended processes are not silent; resuming them arms the timer again.
-        if self.is_draining() || !self.has_open_streams() || self.suspension.is_suspended() {
+        if self.is_draining() || !self.output.is_open() || self.suspension.is_suspended() {
             return LeakCheck::Stop;
         }
-        let silent_at = self.last_activity.unwrap_or(now) + timeout;
-        let is_paused = self.streams.iter().any(StreamState::is_paused);
+        let silent_at = self.output.last_activity().unwrap_or(now) + timeout;
+        let is_paused = self.output.streams.iter().any(StreamState::is_paused);
         // A paused stream is not silent: we do not read it. A tree that is being killed closes the
         // pipes when it exits.
         if silent_at > now || self.termination.is_some() || is_paused {
@@ -221,16 +210,11 @@ impl ChildState {
                 self.options.deadline = None;
                 // It may exit before the kill looks: what timed out was killed.
                 let is_alive = self.is_alive();
-                self.timed_out |= is_alive || waits_for_outputs && self.has_open_streams();
+                self.timed_out |= is_alive || waits_for_outputs && self.output.is_open();
                 self.killed |= is_alive;
                 DeadlineCheck::TimedOut(how)
             }
         }
-    }
-
-    /// Returns whether a stream was active since `now`, or is paused: it is not silent then.
-    pub(super) fn was_active_since(&self, stream: Stream, now: Instant) -> bool {
-        self.streams[stream as usize].is_paused() || self.last_activity.is_some_and(|at| at > now)
     }
 
     /// Finishes a kill if the tree is gone. Returns whether it was.
@@ -280,5 +264,40 @@ impl ChildState {
     /// Returns the signal that stopped the child since the last call, unless we stopped it.
     pub(super) fn poll_stop(&self) -> Option<i32> {
         if self.has_exited() || self.suspension.is_suspended() { None } else { self.process.stopped() }
+    }
+
+    /// Suspends the process and what it started.
+    pub(super) fn suspend(&mut self) -> Result<()> {
+        // Read before the child stops, so that its deadline loses no time.
+        let now = Instant::now();
+        if self.suspension.is_suspended() {
+            return Ok(());
+        }
+        if self.termination.is_some() || self.is_draining() || self.between_runs().is_some() {
+            // No process is left, or none will be, but another may be started.
+            if self.restart.is_some() {
+                self.suspension.start(now);
+            }
+            return Ok(());
+        }
+        self.process.check();
+        if !self.tree.can_signal(&self.process) {
+            return Ok(());
+        }
+        self.tree.signal_all(&self.process, TreeSignal::Stop).map_err(|error| {
+            let subject = self.process.pid().to_string();
+            Error::new("suspend", error).during(Operation::Suspend).with_subject(subject)
+        })?;
+        self.suspension.start(now);
+        Ok(())
+    }
+
+    /// Lets the process and what it started run on after [`suspend`](Self::suspend).
+    pub(super) fn continue_tree(&mut self) -> Result<()> {
+        self.process.check();
+        self.tree.signal_all(&self.process, TreeSignal::Continue).map_err(|error| {
+            let subject = self.process.pid().to_string();
+            Error::new("resume", error).during(Operation::Resume).with_subject(subject)
+        })
     }
 }

@@ -1,16 +1,16 @@
 //! The output of one child: from its pipes to memory, to a file, to the caller's file, or dropped.
 //!
-//! The methods change only the child and return what the set has to do.
+//! The methods change only these outputs and return what the set has to do.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use super::child::ChildState;
-use super::config::OverflowPolicy;
+use super::config::{OutputMode, OverflowPolicy, SpawnOptions};
 use super::spill::SpillBuffer;
 use super::stream::{StreamIo, StreamState};
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, MemoryQuota};
 use crate::event::{SpillFile, Stream};
-use crate::sys::pipe::ReadOutcome;
+use crate::sys::pipe::{ReadOutcome, Reader};
 use crate::sys::wait::Report;
 use crate::{Error, Operation, Result};
 
@@ -75,7 +75,84 @@ pub(super) struct TakenSpill {
     pub(super) rest_buffered: bool,
 }
 
-impl ChildState {
+/// The outputs of one child.
+#[derive(Debug)]
+pub(super) struct ChildOutput {
+    /// Indexed by `Stream`.
+    pub(super) streams: [StreamState; 2],
+    pub(super) quota: Arc<MemoryQuota>,
+    mode: OutputMode,
+    overflow: OverflowPolicy,
+    /// `true` if a spill file is handed over as a file.
+    pub(super) spill_as_file: bool,
+    /// The time of the last activity, from the exit of the child on.
+    last_activity: Option<Instant>,
+    /// `true` if the child is in the list of those that wait for memory.
+    pub(super) waits_for_memory: bool,
+    /// The number of bytes that were dropped.
+    pub(super) dropped: u64,
+}
+
+impl ChildOutput {
+    pub(super) fn new(readers: [Option<Reader>; 2], quota: Arc<MemoryQuota>, options: &SpawnOptions) -> Self {
+        Self {
+            streams: readers.map(StreamState::new),
+            quota,
+            mode: options.output_mode,
+            overflow: options.overflow,
+            spill_as_file: options.spill_as_file,
+            last_activity: None,
+            waits_for_memory: false,
+            dropped: 0,
+        }
+    }
+
+    pub(super) fn stream(&mut self, stream: Stream) -> &mut StreamState {
+        &mut self.streams[stream as usize]
+    }
+
+    /// Returns whether output is handed over as it arrives.
+    pub(super) fn is_streaming(&self) -> bool {
+        self.mode == OutputMode::Stream
+    }
+
+    /// Hands output over as it arrives from now on. The child blocks while there is no room in memory.
+    pub(super) fn start_streaming(&mut self) {
+        self.mode = OutputMode::Stream;
+        self.overflow = OverflowPolicy::Block;
+    }
+
+    /// Returns the options of the next run: these, with the present way to hand output over.
+    pub(super) fn with_modes(&self, options: SpawnOptions) -> SpawnOptions {
+        SpawnOptions { output_mode: self.mode, overflow: self.overflow, ..options }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.streams.iter().any(StreamState::is_open)
+    }
+
+    /// Starts to note activity: the child has exited.
+    pub(super) fn watch_activity(&mut self, now: Instant) {
+        self.last_activity = Some(now);
+    }
+
+    /// Notes that an output was active, or that we did not read it. Without effect before the exit.
+    fn note_activity(&mut self) {
+        if let Some(at) = &mut self.last_activity {
+            *at = Instant::now();
+        }
+    }
+
+    /// Returns the time of the last activity. `None` before the exit.
+    pub(super) fn last_activity(&self) -> Option<Instant> {
+        self.last_activity
+    }
+
+    /// Returns whether a stream was active since `now`, or is paused: it is not silent then.
+    pub(super) fn was_active_since(&self, stream: Stream, now: Instant) -> bool {
+        self.streams[stream as usize].is_paused() || self.last_activity.is_some_and(|at| at > now)
+    }
+
     /// Reads a stream once, after a report or without one.
     pub(super) fn read(
         &mut self,
@@ -90,7 +167,7 @@ impl ChildState {
         }
         // Bytes that were spilled before streaming began are handed over first.
         let is_full = self.stream(stream).is_spilled() || !self.quota.has_room(io.config.read_buffer_bytes);
-        if self.options.overflow == OverflowPolicy::Block && is_full {
+        if self.overflow == OverflowPolicy::Block && is_full {
             return self.pause_for_memory(stream, io);
         }
         if let Some(step) = self.splice_to_spill(stream, io) {
@@ -181,11 +258,11 @@ impl ChildState {
     fn store(&mut self, stream: Stream, io: &mut StreamIo) -> Result<Effect> {
         self.note_activity();
         let count = io.buffer.len();
-        let must_spill = self.options.overflow == OverflowPolicy::Spill && !self.quota.has_strict_room(count);
+        let must_spill = self.overflow == OverflowPolicy::Spill && !self.quota.has_strict_room(count);
         if must_spill || self.stream(stream).is_spilled() {
             return self.spill(stream, io);
         }
-        while self.options.overflow == OverflowPolicy::DropOldest && !self.quota.has_strict_room(count) {
+        while self.overflow == OverflowPolicy::DropOldest && !self.quota.has_strict_room(count) {
             // The oldest chunk of this stream, or of the other. If there is none, the caller holds
             // all chunks of the child, and the bytes that were just read are the oldest here.
             let [own, other] = [stream as usize, 1 - stream as usize];
@@ -260,7 +337,7 @@ impl ChildState {
     pub(super) fn retry(&mut self, stream: Stream, io: &mut StreamIo) -> Result<RetryStep> {
         let is_streaming = self.is_streaming();
         let state = &self.streams[stream as usize];
-        if self.is_draining() || !(state.is_paused() || state.is_spilled()) {
+        if !(state.is_paused() || state.is_spilled()) {
             return Ok(RetryStep::Finished);
         }
         if state.spill_queued {
@@ -271,7 +348,7 @@ impl ChildState {
             if self.read_back(stream, io)? {
                 return Ok(RetryStep::ReadBack);
             }
-        } else if has_unwritten && self.options.overflow != OverflowPolicy::Block {
+        } else if has_unwritten && self.overflow != OverflowPolicy::Block {
             self.write_unwritten(stream, io)?;
         } else if is_streaming {
             return Ok(RetryStep::Waiting);
@@ -279,12 +356,10 @@ impl ChildState {
         Ok(RetryStep::Resume { again: is_streaming })
     }
 
-    /// Returns whether the child makes no event before chunks are dropped that the caller keeps. If it
-    /// is being killed, its exit comes first.
+    /// Returns whether every output waits for chunks to be dropped that the caller keeps.
     pub(super) fn is_starved(&self, read_size: usize) -> bool {
-        let waits = self.waits_for_memory && (self.has_exited() || self.termination.is_none());
-        waits
-            && self.options.overflow == OverflowPolicy::Block
+        self.waits_for_memory
+            && self.overflow == OverflowPolicy::Block
             && !self.quota.has_room(read_size)
             && self.streams.iter().any(StreamState::is_paused)
             // One that is still read is paused by the next report.
@@ -319,6 +394,18 @@ impl ChildState {
         }
         state.buffered.push_back(Chunk::new(bytes, &self.quota));
         Ok(true)
+    }
+
+    /// Takes the oldest chunk of a stream, for an event. `None` if it was dropped to make room.
+    pub(super) fn take_chunk(&mut self, stream: Stream) -> Option<Chunk> {
+        let state = self.stream(stream);
+        state.queued_events -= 1;
+        state.buffered.pop_front()
+    }
+
+    /// Takes the number of bytes that were forwarded, if there are any.
+    pub(super) fn take_forwarded(&mut self, stream: Stream) -> Option<u64> {
+        self.stream(stream).take_forwarded()
     }
 
     /// Takes the spill file of a stream. The bytes that it refused follow from memory: one full disk

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::child::ChildState;
 use super::pace::Pace;
@@ -17,7 +17,7 @@ use crate::backlog::Backlog;
 use crate::event::{ChildId, Stream};
 
 /// The time for which a child with a turn may be silent before the next child is read, too.
-pub(super) const SLICE: Duration = Duration::from_millis(50);
+const SLICE: Duration = Duration::from_millis(50);
 /// The number of bytes of a waiting child that are read at a time.
 const SINGLE_READ: u64 = 64 << 10;
 /// After this many silent rotations a child loses its turn.
@@ -25,23 +25,14 @@ const QUIET_MAX: u32 = 20;
 /// Waiting children are read one byte for this many bytes of the others.
 const CREDIT_DIVISOR: u64 = 16;
 
-/// The decision whether a readable stream may be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MayRead {
-    Yes,
-    /// The stream is paused until its child has a turn.
-    Later {
-        /// `true` if no other child waits. The rotation of turns begins.
-        is_first: bool,
-    },
-}
-
 /// The turns of a set.
 #[derive(Debug)]
 pub(super) struct ReadTurns {
     backlog: Option<Arc<Backlog>>,
     /// The children that have a turn.
     reading: Vec<ChildId>,
+    /// How many of them use it.
+    active: usize,
     /// The children that wait for a turn, by rank.
     waiting: BTreeSet<(u64, ChildId)>,
     /// The last waiting child that was read once.
@@ -49,17 +40,8 @@ pub(super) struct ReadTurns {
     /// The number of bytes that may be read of waiting children.
     credit: u64,
     pace: Pace,
-}
-
-impl ChildState {
-    /// Returns whether it may always be read: its output is handed over as it arrives, it is ending, or all
-    /// of its output is in memory.
-    fn needs_no_turn(&self) -> bool {
-        self.is_streaming()
-            || self.has_exited()
-            || self.termination.is_some()
-            || !self.streams.iter().any(|stream| stream.is_spilled())
-    }
+    /// The time of the next rotation, while a child waits.
+    rotate_at: Option<Instant>,
 }
 
 impl ReadTurns {
@@ -67,10 +49,12 @@ impl ReadTurns {
         Self {
             backlog,
             reading: Vec::new(),
+            active: 0,
             waiting: BTreeSet::new(),
             last_once: (0, ChildId::from_u64(0)),
             credit: 0,
             pace: Pace::new(min_readers),
+            rotate_at: None,
         }
     }
 
@@ -97,37 +81,39 @@ impl ReadTurns {
         self.waiting.contains(&(child.options.rank, id))
     }
 
-    /// Decides whether a readable stream may be read.
-    pub(super) fn may_read(
-        &mut self,
-        id: ChildId,
-        stream: Stream,
-        children: &mut Slab<ChildState>,
-    ) -> MayRead {
-        if !self.are_active() {
-            return MayRead::Yes;
+    /// Returns when turns are rotated next.
+    pub(super) fn next_at(&self) -> Option<Instant> {
+        self.rotate_at
+    }
+
+    /// Decides whether a readable stream may be read. If not, the stream is paused until its child has a
+    /// turn.
+    pub(super) fn may_read(&mut self, id: ChildId, child: &mut ChildState, stream: Stream) -> bool {
+        if !self.are_active() || child.needs_no_turn() || child.turn.allows(stream as usize) {
+            return true;
         }
-        let Some(child) = children.get_mut(id) else { return MayRead::Yes };
-        if child.needs_no_turn() || child.turn.allows(stream as usize) {
-            return MayRead::Yes;
+        self.set_turn(child, ReadTurn::Due);
+        if !self.has_waiting() {
+            if self.active < self.width() {
+                self.give(id, child);
+                return true;
+            }
+            self.rotate_at = Some(Instant::now() + SLICE);
         }
-        child.turn = ReadTurn::Due;
-        let rank = child.options.rank;
-        let is_first = !self.has_waiting();
-        if is_first && self.active_readers(children) < self.width() {
-            self.give(id, children);
-            return MayRead::Yes;
-        }
-        self.waiting.insert((rank, id));
-        MayRead::Later { is_first }
+        self.waiting.insert((child.options.rank, id));
+        false
+    }
+
+    fn set_turn(&mut self, child: &mut ChildState, turn: ReadTurn) {
+        let last = std::mem::replace(&mut child.turn, turn);
+        self.active = self.active + usize::from(turn.is_active()) - usize::from(last.is_active());
     }
 
     /// Gives a child a turn: it is read until it exits or falls silent.
-    fn give(&mut self, id: ChildId, children: &mut Slab<ChildState>) {
-        let Some(child) = children.get_mut(id) else { return };
-        child.turn = ReadTurn::GIVEN;
+    fn give(&mut self, id: ChildId, child: &mut ChildState) {
+        self.set_turn(child, ReadTurn::GIVEN);
         // Few children have a turn, so large pipes do not hold much in all.
-        for stream in &mut child.streams {
+        for stream in &mut child.output.streams {
             if stream.is_spilled()
                 && let Some(reader) = stream.reader()
             {
@@ -146,9 +132,9 @@ impl ReadTurns {
         self.keep(id, child);
         match &mut child.turn {
             ReadTurn::Free { left, .. } => *left = left.saturating_sub(bytes),
-            ReadTurn::Has { read, quiet } => {
-                *read += bytes;
-                *quiet = 0;
+            ReadTurn::Has { read, .. } => {
+                let turn = ReadTurn::Has { read: *read + bytes, quiet: 0 };
+                self.set_turn(child, turn);
                 if self.has_waiting() {
                     self.credit += bytes / CREDIT_DIVISOR;
                 }
@@ -165,33 +151,33 @@ impl ReadTurns {
     /// is forwarded to were not full. Such children come before all others.
     pub(super) fn keep(&mut self, id: ChildId, child: &mut ChildState) {
         let Some(backlog) = self.backlog.as_ref().filter(|backlog| backlog.is_long()) else { return };
-        if !child.is_streaming() {
+        if !child.output.is_streaming() {
             return;
         }
         backlog.note_shown();
-        match &mut child.turn {
-            ReadTurn::Has { read, quiet } => {
-                *read += 1;
-                *quiet = 0;
-            }
-            turn => {
-                *turn = ReadTurn::Has { read: 1, quiet: 0 };
+        let read = match child.turn {
+            ReadTurn::Has { read, .. } => read,
+            _ => {
                 self.reading.push(id);
+                0
             }
-        }
+        };
+        self.set_turn(child, ReadTurn::Has { read: read + 1, quiet: 0 });
     }
 
     /// Hands out the free turns, and single reads to children that keep waiting. Returns the children that
     /// are to be resumed.
     pub(super) fn hand_out(&mut self, children: &mut Slab<ChildState>) -> Vec<ChildId> {
         let mut resumed = Vec::new();
-        let mut free = self.width().saturating_sub(self.active_readers(children));
+        let mut free = self.width().saturating_sub(self.active);
         while free > 0
             && let Some((_, id)) = self.waiting.pop_first()
         {
             free -= 1;
-            self.give(id, children);
-            resumed.push(id);
+            if let Some(child) = children.get_mut(id) {
+                self.give(id, child);
+                resumed.push(id);
+            }
         }
         // Every waiting child is read as far as the backlog has room. It may become a little more
         // than that, because the room counts only bytes that were read.
@@ -205,7 +191,7 @@ impl ReadTurns {
                 self.credit -= SINGLE_READ;
             }
             if let Some(child) = children.get_mut(id) {
-                child.turn = ReadTurn::Once([true; 2]);
+                self.set_turn(child, ReadTurn::Once([true; 2]));
                 resumed.push(id);
             }
         }
@@ -224,25 +210,33 @@ impl ReadTurns {
         Some(next.1)
     }
 
-    /// Returns how many children have a turn and use it.
-    fn active_readers(&self, children: &Slab<ChildState>) -> usize {
-        self.reading.iter().filter(|id| is_active_reader(**id, children)).count()
+    /// Rotates the turns if that is due. Returns the children that are to be resumed.
+    pub(super) fn rotate_if_due(&mut self, now: Instant, children: &mut Slab<ChildState>) -> Vec<ChildId> {
+        if self.rotate_at.take_if(|at| *at <= now).is_none() {
+            return Vec::new();
+        }
+        let resumed = self.rotate(children);
+        self.rotate_at = self.has_waiting().then(|| now + SLICE);
+        resumed
     }
 
     /// Checks the children that have a turn, and hands out those that are free. A silent child does not
     /// count. When it writes again it has priority, because it may only have waited for a processor. Returns
     /// the children that are to be resumed.
-    pub(super) fn rotate(&mut self, children: &mut Slab<ChildState>) -> Vec<ChildId> {
-        self.reading.retain(|id| {
-            let Some(ChildState { turn, .. }) = children.get_mut(*id) else { return false };
-            match turn {
-                ReadTurn::Has { read: 0, quiet: QUIET_MAX } => *turn = ReadTurn::NEW,
-                ReadTurn::Has { read: 0, quiet } => *quiet += 1,
-                ReadTurn::Has { read, .. } => *read = 0,
+    fn rotate(&mut self, children: &mut Slab<ChildState>) -> Vec<ChildId> {
+        let mut reading = std::mem::take(&mut self.reading);
+        reading.retain(|id| {
+            let Some(child) = children.get_mut(*id) else { return false };
+            let turn = match child.turn {
+                ReadTurn::Has { read: 0, quiet: QUIET_MAX } => ReadTurn::NEW,
+                ReadTurn::Has { read: 0, quiet } => ReadTurn::Has { read: 0, quiet: quiet + 1 },
+                ReadTurn::Has { quiet, .. } => ReadTurn::Has { read: 0, quiet },
                 _ => return false,
-            }
+            };
+            self.set_turn(child, turn);
             matches!(turn, ReadTurn::Has { .. })
         });
+        self.reading = reading;
         self.take_excess(children);
         self.credit += SINGLE_READ;
         self.hand_out(children)
@@ -251,41 +245,41 @@ impl ReadTurns {
     /// Takes turns away if more children have one than may. Those whose output is shown last lose
     /// theirs first.
     fn take_excess(&mut self, children: &mut Slab<ChildState>) {
-        let mut excess = self.active_readers(children).saturating_sub(self.width());
+        let excess = self.active.saturating_sub(self.width());
         if excess == 0 {
             return;
         }
-        self.reading
-            .sort_by_key(|id| children.get(*id).map(|child| (!child.is_streaming(), child.options.rank)));
+        let least = self.active - excess;
+        let order =
+            |id: &ChildId| children.get(*id).map(|child| (!child.output.is_streaming(), child.options.rank));
+        self.reading.sort_by_key(order);
         for at in (0..self.reading.len()).rev() {
-            let id = self.reading[at];
-            if excess == 0 {
+            if self.active == least {
                 return;
             }
-            if !is_active_reader(id, children) {
-                continue;
-            }
-            excess -= 1;
-            self.reading.remove(at);
-            if let Some(child) = children.get_mut(id) {
-                child.turn = ReadTurn::Due;
+            if let Some(child) = children.get_mut(self.reading[at])
+                && child.turn.is_active()
+            {
+                self.reading.remove(at);
+                self.set_turn(child, ReadTurn::Due);
             }
         }
     }
 
     /// Counts the time of a poll in which a child waited for its turn.
-    pub(super) fn measure_pace(&mut self, time: Duration, children: &Slab<ChildState>) {
+    pub(super) fn measure_pace(&mut self, time: Duration) {
         // With a width of zero only streaming children are read. Their throughput does not show how
         // many others should be read.
         if self.width() > 0 {
-            let readers = self.active_readers(children);
-            self.pace.add_time(time, readers);
+            self.pace.add_time(time, self.active);
         }
     }
 
     /// Removes a child that does not need a turn any more, or is done. Returns whether it is to be resumed.
     pub(super) fn leave(&mut self, id: ChildId, child: &mut ChildState) -> bool {
-        match std::mem::replace(&mut child.turn, ReadTurn::NEW) {
+        let last = child.turn;
+        self.set_turn(child, ReadTurn::NEW);
+        match last {
             ReadTurn::Has { .. } => {
                 self.reading.retain(|other| *other != id);
                 false
@@ -294,8 +288,4 @@ impl ReadTurns {
             ReadTurn::Free { .. } | ReadTurn::Once(_) => false,
         }
     }
-}
-
-fn is_active_reader(id: ChildId, children: &Slab<ChildState>) -> bool {
-    children.get(id).is_some_and(|child| child.turn.is_active())
 }

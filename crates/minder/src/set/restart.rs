@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::child::{ChildState, Phase};
-use super::child_set::{ChildSet, child_gone};
 use super::event::QueuedEvent;
+use super::member::{Member, watch_failed};
 use super::timers::TimerKind;
-use crate::event::{ChildId, Event};
+use crate::event::Event;
+use crate::exit_status::Outcome;
 use crate::sys::process_tree::ProcessSnapshot;
 use crate::sys::spawn::Spawned;
 use crate::termination::Termination;
@@ -19,7 +20,8 @@ use crate::{Error, ErrorKind, Operation, Result};
 impl ChildState {
     /// Returns the state of the next run. This state keeps what belongs to the last run alone.
     fn next_run(&mut self, spawned: Spawned) -> Self {
-        let mut next = Self::new(spawned, Arc::clone(&self.quota), self.options);
+        let options = self.output.with_modes(self.options);
+        let mut next = Self::new(spawned, Arc::clone(&self.output.quota), options);
         next.take_lasting(self);
         if let Some(restart) = &mut next.restart {
             restart.begin_run();
@@ -29,206 +31,142 @@ impl ChildState {
 
     /// Takes what outlives a run from the state of another run.
     fn take_lasting(&mut self, from: &mut Self) {
-        for (stream, other) in self.streams.iter_mut().zip(&mut from.streams) {
+        for (stream, other) in self.output.streams.iter_mut().zip(&mut from.output.streams) {
             stream.forward = other.forward.take();
         }
         self.restart = from.restart.take();
     }
 }
 
-impl ChildSet {
-    /// Kills a child with everything that it started, and starts it again as soon as all of them have
-    /// exited. The number of restarts in a row begins again. A child that waits for its next start is
-    /// started now.
-    ///
-    /// ```
-    /// # #[cfg(unix)] {
-    /// use minder::{ChildSet, ChildSetOptions, Command, Event, Restart, SpawnOptions, Termination};
-    ///
-    /// let mut set = ChildSet::new(ChildSetOptions::new())?;
-    /// let options = SpawnOptions::new().restart(Restart::Always);
-    /// let server = set.spawn(Command::new("sleep").arg("60"), options)?;
-    /// let first_pid = set.pid(server)?;
-    /// set.restart(server, Termination::IMMEDIATE)?; // its configuration has changed
-    /// while let Some(event) = set.next_event(None)?.into_event() {
-    ///     if let Event::Restarted { child, pid, .. } = event {
-    ///         assert!(child == server && pid != first_pid);
-    ///         set.kill(server, Termination::IMMEDIATE)?; // for good
-    ///     }
-    /// }
-    /// # }
-    /// # Ok::<(), minder::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`kill`](Self::kill), and:
-    ///
-    /// - `InvalidInput`: the child was started without a [`RestartPolicy`](crate::RestartPolicy), or
-    ///   with [`Restart::Never`](crate::Restart::Never).
-    pub fn restart(&mut self, id: ChildId, how: Termination) -> Result<()> {
-        let child = self.children.get_mut(id).ok_or_else(child_gone)?;
-        let is_waiting = child.between_runs().is_some();
-        let Some(restart) = &mut child.restart else {
-            let reason = "it has no restart policy, or it was killed";
-            let error = Error::of_kind(ErrorKind::InvalidInput, "restart a child", reason);
-            return Err(error.during(Operation::Spawn));
-        };
-        if is_waiting {
-            restart.begin_row();
-            // Its last attempt may have failed.
-            self.events.retain(|event| !matches!(event, QueuedEvent::Abandoned(other) if *other == id));
-            let now = Instant::now();
-            // One that is suspended is resumed, as by a kill.
-            self.restart_deadline(id, now);
-            self.arm(id, TimerKind::Restart, now);
-            return self.update_poll_handle();
-        }
-        restart.requested = true;
-        let terminated = self.terminate(id, how);
-        if terminated.is_err()
-            && let Some(restart) = self.children.get_mut(id).and_then(|child| child.restart.as_mut())
-        {
-            // The child runs on, and its exit is its own.
-            restart.requested = false;
-        }
-        terminated
-    }
+/// The end of a run whose events were all taken.
+#[derive(Debug)]
+pub(super) enum RunEnd {
+    /// The child is done.
+    Done(Outcome),
+    /// The child is started again later: this is the event that says so.
+    Restarting(Event),
+}
 
-    /// Kills what the run of a child left, which has exited, if its policy says so.
-    pub(super) fn kill_leftovers(&mut self, id: ChildId) {
-        let Some(child) = self.children.get_mut(id) else { return };
-        let Some(restart) = &mut child.restart else { return };
-        restart.note_exit();
-        let Some(how) = restart.kill_leftovers() else { return };
-        if child.termination.is_some() {
-            return;
-        }
-        child.process.check();
-        if !child.tree.can_signal(&child.process) {
-            return;
-        }
-        // The table is read first: a kill is checked after 10 ms only, and most runs leave nothing.
-        let snapshot = self.snapshot.get_or_insert_with(ProcessSnapshot::now);
-        if child.tree.has_leftovers(snapshot) {
-            // A process that may not be signalled is waited for.
-            let _ = self.begin_kill(id, how, Instant::now());
-        }
+/// Kills the run of a child, and starts it again when its tree has exited.
+pub(super) fn restart(member: &mut Member<'_>, how: Termination) -> Result<()> {
+    let is_waiting = member.child.between_runs().is_some();
+    let Some(restart) = &mut member.child.restart else {
+        let reason = "it has no restart policy, or it was killed";
+        let error = Error::of_kind(ErrorKind::InvalidInput, "restart a child", reason);
+        return Err(error.during(Operation::Spawn));
+    };
+    if is_waiting {
+        restart.begin_row();
+        // Its last attempt may have failed.
+        member.shared.events.remove_abandoned(member.id);
+        let now = Instant::now();
+        // One that is suspended is resumed, as by a kill.
+        member.end_suspension(now);
+        member.arm(TimerKind::Restart, now);
+        return Ok(());
     }
-
-    /// Ends the restarts of a child. One that has no process is done with that.
-    pub(super) fn end_restarts(&mut self, id: ChildId) {
-        if let Some(child) = self.children.get_mut(id)
-            && child.restart.take().is_some()
-            && child.between_runs().is_some()
-        {
-            self.events.push_back(QueuedEvent::Abandoned(id));
-        }
+    restart.requested = true;
+    let terminated = member.terminate(how, None);
+    if terminated.is_err()
+        && let Some(restart) = &mut member.child.restart
+    {
+        // The child runs on, and its exit is its own.
+        restart.requested = false;
     }
+    terminated
+}
 
-    /// Ends the run of a child whose events were all taken: the child is done, or it is started again
-    /// later.
-    pub(super) fn end_run(&mut self, id: ChildId) -> Option<Event> {
-        let child = self.children.get_mut(id)?;
-        let outcome = child.reap(&mut self.io.reactor, &mut self.snapshot)?;
-        let next_start = child.restart.as_mut().and_then(|restart| {
-            let delay = restart.after_run(&outcome)?;
-            Some((delay, restart.restarts))
-        });
-        let Some((delay, restarts)) = next_start else {
-            self.children.remove(id);
-            return Some(Event::Done { child: id, outcome });
-        };
-        child.phase = Phase::BetweenRuns(outcome);
-        child.process.release();
-        self.remove_from_lists(id);
-        self.arm(id, TimerKind::Restart, Instant::now() + delay);
-        Some(Event::Restarting { child: id, outcome, delay, restarts })
+/// Kills what the run that has exited left, if the child's policy says so.
+pub(super) fn kill_leftovers(member: &mut Member<'_>) {
+    let Some(restart) = &mut member.child.restart else { return };
+    restart.note_exit();
+    let Some(how) = restart.kill_leftovers() else { return };
+    if member.child.termination.is_some() {
+        return;
     }
-
-    /// Removes a child from the lists of children that wait for something, and the room in the input of its
-    /// last run from the queue.
-    fn remove_from_lists(&mut self, id: ChildId) {
-        self.events.retain(|event| !matches!(event, QueuedEvent::Writable(other) if *other == id));
-        let Some(child) = self.children.get_mut(id) else { return };
-        if std::mem::take(&mut child.waits_for_memory) {
-            self.memory_waiters.retain(|waiter| *waiter != id);
-        }
-        if std::mem::take(&mut child.read_deferred) {
-            self.deferred_reads.retain(|deferred| deferred.id != id);
-        }
+    member.child.process.check();
+    if !member.child.tree.can_signal(&member.child.process) {
+        return;
     }
-
-    /// Starts a child again.
-    pub(super) fn on_restart_timer(&mut self, id: ChildId) {
-        let Some(child) = self.children.get_mut(id) else { return };
-        if child.between_runs().is_none() || child.suspension.is_suspended() {
-            return;
-        }
-        let Some(restart) = &child.restart else { return };
-        let rewound = restart.rewind_input().map_err(|error| {
-            let error = Error::new("rewind the input of", error).during(Operation::Spawn);
-            error.with_subject(restart.command.get_program())
-        });
-        let started = match rewound.map(|()| self.spawner.spawn(&restart.command)) {
-            Ok(Ok(spawned)) => self.begin_run(id, spawned),
-            Ok(Err(failure)) => Err(crate::spawn::explain(&restart.command, failure)),
-            Err(error) => Err(error),
-        };
-        match started {
-            Ok(()) => self.events.push_back(QueuedEvent::Restarted(id)),
-            Err(error) => self.on_failed_start(id, error),
-        }
+    // The table is read first: a kill is checked after 10 ms only, and most runs leave nothing.
+    let snapshot = member.shared.snapshot.get_or_insert_with(ProcessSnapshot::now);
+    if member.child.tree.has_leftovers(snapshot) {
+        // A process that may not be signalled is waited for.
+        let _ = member.begin_kill(how, Instant::now(), None);
     }
+}
 
-    /// Puts a new process in the place of the one whose run has ended. If it cannot be watched, it is
-    /// killed, and the child waits as before.
-    fn begin_run(&mut self, id: ChildId, spawned: Spawned) -> Result<()> {
-        let Some(child) = self.children.get_mut(id) else { return Ok(()) };
-        let next = child.next_run(spawned);
-        let last = std::mem::replace(child, next);
-        if let Err(error) = self.watch_child(id) {
-            if let Some(child) = self.children.get_mut(id) {
-                let mut failed = std::mem::replace(child, last);
-                child.take_lasting(&mut failed);
-                self.discard(failed);
-            }
-            return Err(Error::new("watch a child", error).during(Operation::Watch));
-        }
-        self.arm_deadline(id);
-        self.timers.child_started();
-        Ok(())
+/// Ends the restarts of a child. One that has no process is done with that.
+pub(super) fn end_restarts(member: &mut Member<'_>) {
+    if member.child.restart.take().is_some() && member.child.between_runs().is_some() {
+        member.shared.events.push(QueuedEvent::Abandoned(member.id));
     }
+}
 
-    /// Reports a failed start, and decides whether another attempt follows.
-    fn on_failed_start(&mut self, id: ChildId, error: Error) {
-        let restart = self.children.get_mut(id).and_then(|child| child.restart.as_mut());
-        let Some(restart) = restart else { return };
-        // A caller that takes no events finds the last error only.
-        if restart.error.replace(error).is_none() {
-            self.events.push_back(QueuedEvent::RestartFailed(id));
-        }
-        match restart.next_attempt() {
-            Some(delay) => self.arm(id, TimerKind::Restart, Instant::now() + delay),
-            None => self.events.push_back(QueuedEvent::Abandoned(id)),
-        }
+/// Ends the run of a child whose events were all taken. `None` only for a child that did not exit.
+pub(super) fn end_run(member: &mut Member<'_>) -> Option<RunEnd> {
+    let outcome = member.child.reap(&mut member.shared.io.reactor, &mut member.shared.snapshot)?;
+    let next_start = member.child.restart.as_mut().and_then(|restart| {
+        let delay = restart.after_run(&outcome)?;
+        Some((delay, restart.restarts))
+    });
+    let Some((delay, restarts)) = next_start else { return Some(RunEnd::Done(outcome)) };
+    member.child.phase = Phase::BetweenRuns(outcome);
+    member.child.process.release();
+    // No list names it, and the room in the input of its last run is gone.
+    member.shared.events.remove_writable(member.id);
+    member.shared.memory_waiters.remove(member.id, member.child);
+    member.shared.deferred_reads.remove(member.id, member.child);
+    member.arm(TimerKind::Restart, Instant::now() + delay);
+    Some(RunEnd::Restarting(Event::Restarting { child: member.id, outcome, delay, restarts }))
+}
+
+/// Starts a child again whose time has come.
+pub(super) fn on_restart_timer(member: &mut Member<'_>) {
+    if member.child.between_runs().is_none() || member.child.suspension.is_suspended() {
+        return;
     }
-
-    /// Returns the event of a child that was started again.
-    pub(super) fn take_restarted(&self, id: ChildId) -> Option<Event> {
-        let child = self.children.get(id)?;
-        Some(Event::Restarted { child: id, pid: child.process.pid() })
+    let Some(restart) = &member.child.restart else { return };
+    let rewound = restart.rewind_input().map_err(|error| {
+        let error = Error::new("rewind the input of", error).during(Operation::Spawn);
+        error.with_subject(restart.command.get_program())
+    });
+    let started = match rewound.map(|()| member.shared.spawner.spawn(&restart.command)) {
+        Ok(Ok(spawned)) => begin_run(member, spawned),
+        Ok(Err(failure)) => Err(crate::spawn::explain(&restart.command, failure)),
+        Err(error) => Err(error),
+    };
+    match started {
+        Ok(()) => member.shared.events.push(QueuedEvent::Restarted(member.id)),
+        Err(error) => on_failed_start(member, error),
     }
+}
 
-    /// Returns the event of a start that failed.
-    pub(super) fn take_restart_error(&mut self, id: ChildId) -> Option<Event> {
-        let error = self.children.get_mut(id)?.restart.as_mut()?.error.take()?;
-        Some(Event::RestartFailed { child: id, error })
+/// Puts a new process in the place of the one whose run has ended. If it cannot be watched, it is
+/// killed, and the child waits as before.
+fn begin_run(member: &mut Member<'_>, spawned: Spawned) -> Result<()> {
+    let next = member.child.next_run(spawned);
+    let last = std::mem::replace(member.child, next);
+    if let Err(error) = member.watch() {
+        let mut failed = std::mem::replace(member.child, last);
+        member.child.take_lasting(&mut failed);
+        failed.abandon(&mut member.shared.io.reactor);
+        return Err(watch_failed(error));
     }
+    member.arm_deadline();
+    member.shared.timers.child_started();
+    Ok(())
+}
 
-    /// Returns the last event of a child that is not started again. `None` if it was, since then.
-    pub(super) fn take_abandoned(&mut self, id: ChildId) -> Option<Event> {
-        let outcome = self.children.get(id)?.between_runs()?;
-        self.children.remove(id);
-        Some(Event::Done { child: id, outcome })
+/// Reports a failed start, and decides whether another attempt follows.
+fn on_failed_start(member: &mut Member<'_>, error: Error) {
+    let Some(restart) = &mut member.child.restart else { return };
+    // A caller that takes no events finds the last error only.
+    if restart.error.replace(error).is_none() {
+        member.shared.events.push(QueuedEvent::RestartFailed(member.id));
+    }
+    match restart.next_attempt() {
+        Some(delay) => member.arm(TimerKind::Restart, Instant::now() + delay),
+        None => member.shared.events.push(QueuedEvent::Abandoned(member.id)),
     }
 }

@@ -14,6 +14,19 @@ pub(super) enum Endpoint {
     Stderr,
 }
 
+impl Endpoint {
+    /// Returns the key under which this endpoint of a child is registered with the reactor.
+    pub(super) fn key(self, id: ChildId) -> u64 {
+        id.as_u64() | (self as u64) << ENDPOINT_SHIFT
+    }
+
+    /// Returns the child and the endpoint of a key.
+    pub(super) fn of_key(key: u64) -> (ChildId, Self) {
+        let endpoint = ENDPOINTS[(key >> ENDPOINT_SHIFT & 3) as usize];
+        (ChildId::from_u64(key >> 32 << 32 | key & INDEX_MASK), endpoint)
+    }
+}
+
 impl From<Stream> for Endpoint {
     fn from(stream: Stream) -> Self {
         match stream {
@@ -102,18 +115,6 @@ impl<T> Slab<T> {
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().filter_map(|slot| slot.value.as_mut())
     }
-
-    /// Returns the key under which an endpoint of a child is registered with the reactor.
-    pub(super) fn key(&self, id: ChildId, endpoint: Endpoint) -> u64 {
-        id.as_u64() | (endpoint as u64) << ENDPOINT_SHIFT
-    }
-
-    /// Returns the child and the endpoint of a key, if the child is still here.
-    pub(super) fn find(&self, key: u64) -> Option<(ChildId, Endpoint)> {
-        let endpoint = ENDPOINTS[(key >> ENDPOINT_SHIFT & 3) as usize];
-        let id = ChildId::from_u64(key >> 32 << 32 | key & INDEX_MASK);
-        self.get(id).map(|_| (id, endpoint))
-    }
 }
 
 #[cfg(test)]
@@ -124,13 +125,12 @@ mod tests {
     fn get_returns_nothing_for_the_id_of_a_removed_value() {
         let mut slab = Slab::default();
         let first = slab.insert('a');
-        let key = slab.key(first, Endpoint::Stderr);
-        assert_eq!(slab.find(key), Some((first, Endpoint::Stderr)));
+        let key = Endpoint::Stderr.key(first);
+        assert_eq!(Endpoint::of_key(key), (first, Endpoint::Stderr));
         assert_eq!(slab.remove(first), Some('a'));
         let second = slab.insert('b');
         assert_eq!(first.index(), second.index());
         assert!(slab.get(first).is_none() && slab.remove(first).is_none());
-        assert_eq!(slab.find(key), None);
         assert_eq!((slab.len(), slab.ids()), (1, vec![second]));
     }
 }

@@ -188,6 +188,12 @@ impl StreamState {
         }
     }
 
+    /// Takes the number of bytes that were forwarded, if there are any.
+    pub(super) fn take_forwarded(&mut self) -> Option<u64> {
+        let count = std::mem::take(&mut self.forwarded);
+        (count > 0).then_some(count)
+    }
+
     /// Returns `true` once, after the pipe was closed: the caller reports `Event::Eof`.
     pub(super) fn take_eof(&mut self) -> bool {
         let is_due = matches!(self.pipe, PipeState::AtEof);

@@ -13,9 +13,6 @@ pub(super) const INTERVAL_MIN: Duration = Duration::from_millis(1);
 /// Below this number of entries, stale ones are not removed.
 const ENTRIES_MIN: usize = 1024;
 
-/// The most that a deferred read may be late, so that many share one wake-up.
-const DEFERRED_READ_TOLERANCE: Duration = Duration::from_millis(1);
-
 /// The purpose of a timer of a child. A child has at most one valid timer of each kind: see [`Armed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimerKind {
@@ -45,23 +42,12 @@ impl Armed {
     }
 }
 
-/// A child whose outputs are polled instead of being registered: see `deferred_reads.rs`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct DeferredRead {
-    pub(super) id: ChildId,
-    pub(super) due: Instant,
-    /// The time between the last poll and the next.
-    pub(super) interval: Duration,
-}
-
-/// The timers of all children, and those that the set has once.
+/// The timers of all children, and the poll for stopped ones.
 #[derive(Debug)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<Entry>>,
     stop_poll_interval: Option<Duration>,
     stop_poll_at: Option<Instant>,
-    deferred_reads_at: Option<Instant>,
-    read_turns_at: Option<Instant>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -85,13 +71,7 @@ impl PartialOrd for Entry {
 
 impl Timers {
     pub(super) fn new(stop_poll_interval: Option<Duration>) -> Self {
-        Self {
-            heap: BinaryHeap::new(),
-            stop_poll_interval,
-            stop_poll_at: None,
-            deferred_reads_at: None,
-            read_turns_at: None,
-        }
+        Self { heap: BinaryHeap::new(), stop_poll_interval, stop_poll_at: None }
     }
 
     /// Makes sure that a timer of this kind expires at `at` or earlier. A kill that is repeated, or a
@@ -122,29 +102,6 @@ impl Timers {
         }
     }
 
-    /// Makes sure that deferred reads are polled at about `due`.
-    pub(super) fn schedule_deferred_reads(&mut self, due: Instant) {
-        // With a tolerance, so that not every child sets the timer again.
-        if self.deferred_reads_at.is_none_or(|at| due + DEFERRED_READ_TOLERANCE < at) {
-            self.deferred_reads_at = Some(due);
-        }
-    }
-
-    /// Returns whether deferred reads are due, and disarms their timer.
-    pub(super) fn take_deferred_reads(&mut self, now: Instant) -> bool {
-        self.deferred_reads_at.take_if(|at| *at <= now).is_some()
-    }
-
-    /// Schedules the next rotation of turns.
-    pub(super) fn schedule_read_turns(&mut self, due: Instant) {
-        self.read_turns_at = Some(due);
-    }
-
-    /// Returns whether the rotation of turns is due, and disarms its timer.
-    pub(super) fn take_read_turns(&mut self, now: Instant) -> bool {
-        self.read_turns_at.take_if(|at| *at <= now).is_some()
-    }
-
     /// Returns whether stopped children are to be polled, and schedules the next poll if there are
     /// children.
     pub(super) fn take_stop_poll(&mut self, now: Instant, has_children: bool) -> bool {
@@ -159,7 +116,7 @@ impl Timers {
     /// Returns when the next timer expires.
     pub(super) fn next_at(&self) -> Option<Instant> {
         let first = self.heap.peek().map(|Reverse(entry)| entry.at);
-        [first, self.stop_poll_at, self.deferred_reads_at, self.read_turns_at].into_iter().flatten().min()
+        [first, self.stop_poll_at].into_iter().flatten().min()
     }
 
     /// Takes the first entry that expired.
