@@ -6,7 +6,7 @@ use crate::samples::Samples;
 use crate::{emacs, ruby};
 use anyhow::{Context, Result};
 use minder_ui::rows::CsvTable;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use xtask::tree;
 
 /// A chart.
@@ -86,7 +86,10 @@ impl Chart {
         if !files.iter().all(|file| file.exists()) {
             return Ok(None);
         }
-        let read = |file| CsvTable::read(&std::fs::read_to_string(file)?);
+        let read = |file: &PathBuf| {
+            let text = std::fs::read_to_string(file).map_err(anyhow::Error::from);
+            text.and_then(|text| CsvTable::read(&text)).with_context(|| file.display().to_string())
+        };
         let drawn = files.iter().map(read).collect::<Result<Vec<_>>>().and_then(|rows| {
             let page = std::fs::read_to_string(files[0].with_extension("md"));
             let machine = page.ok().and_then(|page| machine(&page));

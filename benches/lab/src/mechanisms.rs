@@ -15,7 +15,7 @@ use crate::programs::minder;
 use crate::question::{self, Question};
 use crate::samples::Samples;
 use crate::table::{grouped, markdown};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use minder_bench::Spread;
 use minder_ui::rows::CsvTable;
 use std::process::Command;
@@ -62,7 +62,7 @@ fn rows(cmd: &mut Command, remarks: &mut Vec<String>) -> Result<CsvTable> {
             remarks.push(line);
         }
     }
-    CsvTable::read(&out)
+    CsvTable::read(&out).with_context(|| format!("the rows of {cmd:?}"))
 }
 
 /// Returns `minder bench VERB --csv` for this number of rounds; more options may follow.

@@ -16,11 +16,10 @@
 
 use std::io::{self, Write};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use minder_record::event::OsBytes;
-use minder_runner::input::Columns;
 use serde_json::{Map, json};
 
 /// One value of a row.
@@ -141,6 +140,44 @@ fn csv_field(text: &str) -> String {
     text.to_owned()
 }
 
+/// Splits the first row off CSV: returns its fields, and the text after it.
+fn split_row(text: &str) -> Result<(Vec<String>, &str), &'static str> {
+    let mut fields = Vec::new();
+    let mut rest = text;
+    loop {
+        let field;
+        (field, rest) = split_field(rest)?;
+        fields.push(field);
+        if let Some(after) = rest.strip_prefix(',') {
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n')) {
+            return Ok((fields, after));
+        } else if rest.is_empty() {
+            return Ok((fields, rest));
+        } else {
+            return Err("text follows the quote that ends a field");
+        }
+    }
+}
+
+/// Splits the first field off CSV. A quote within a field without quotes is text.
+fn split_field(text: &str) -> Result<(String, &str), &'static str> {
+    let Some(mut rest) = text.strip_prefix('"') else {
+        let end = text.find([',', '\n']).unwrap_or(text.len());
+        let has_return = text[..end].ends_with('\r') && text[end..].starts_with('\n');
+        let (field, rest) = text.split_at(end - usize::from(has_return));
+        return Ok((field.to_owned(), rest));
+    };
+    let mut field = String::new();
+    loop {
+        let (part, after) = rest.split_once('"').ok_or("a quote is not closed")?;
+        field.push_str(part);
+        let Some(after) = after.strip_prefix('"') else { return Ok((field, after)) };
+        field.push('"');
+        rest = after;
+    }
+}
+
 /// A format for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -231,7 +268,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Rows of CSV as text, under the names of their columns. No field contains a line end.
+/// Rows of CSV as text, under the names of their columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CsvTable {
     /// The names of the columns.
@@ -246,25 +283,27 @@ impl CsvTable {
         Self { columns: columns.iter().map(|name| (*name).to_owned()).collect(), rows: Vec::new() }
     }
 
-    /// Reads CSV whose first line has the names of the columns. Lines may end with `\r\n` or with
-    /// `\n`.
+    /// Reads CSV (RFC 4180) whose first row has the names of the columns. Rows may end with `\r\n` or
+    /// with `\n`.
     ///
     /// # Errors
-    /// There is no first line, a row has too few or too many fields, or a field has a line end.
+    /// There is no row, a row has too few or too many fields, a quote is not closed, or text follows a
+    /// closed one. The error names the line in which the row begins.
     pub fn read(text: &str) -> Result<Self> {
-        let fields = |line: &str| -> Vec<String> {
-            let fields = Columns::Csv(b',').cut(line.into());
-            fields.into_iter().map(|field| field.to_string_lossy().into_owned()).collect()
-        };
-        let mut lines = text.lines();
-        let columns = fields(lines.next().context("there are no rows, not even the names of columns")?);
-        let row = |line: &str| {
-            let row = fields(line);
-            ensure!(row.len() == columns.len(), "the row `{line}` has not {} fields", columns.len());
-            Ok(row)
-        };
-        let rows = lines.map(row).collect::<Result<_>>()?;
-        Ok(Self { columns, rows })
+        let mut all: Vec<Vec<String>> = Vec::new();
+        let mut rest = text;
+        let mut line = 1;
+        while !rest.is_empty() {
+            let (row, after) = split_row(rest).map_err(|what| anyhow!("line {line}: {what}"))?;
+            let expected = all.first().map_or(row.len(), Vec::len);
+            ensure!(row.len() == expected, "line {line}: expected {expected} fields, found {}", row.len());
+            all.push(row);
+            line += rest[..rest.len() - after.len()].matches('\n').count();
+            rest = after;
+        }
+        ensure!(!all.is_empty(), "there are no rows, not even the names of columns");
+        let columns = all.remove(0);
+        Ok(Self { columns, rows: all })
     }
 
     /// Returns the table as CSV. Lines end with `\n`, as in other files of a repository.
@@ -321,8 +360,31 @@ mod tests {
         assert_eq!(again, table);
         let objects: Vec<_> = table.objects().collect();
         assert_eq!(json!(objects), json!([{"name": "a, \"b\"", "n": 1.5}, {"name": " c", "n": null}]));
-        for wrong in ["", "a,b\n1\n", "a\n1,2\n"] {
-            assert!(CsvTable::read(wrong).is_err(), "{wrong:?}");
+    }
+
+    #[test]
+    fn csv_table_reads_line_ends_and_quotes_in_quoted_fields() {
+        let table = CsvTable::read("a,\"b\nc\"\r\n\"1\r\n2\",\"\"\n\"\"\"x\"\"\",y\"z\"").expect("read rows");
+        assert_eq!(table.columns, ["a", "b\nc"]);
+        assert_eq!(table.rows, [["1\r\n2", ""], ["\"x\"", "y\"z\""]]);
+        assert_eq!(CsvTable::read(&table.text()).expect("read rows again"), table);
+        let one = CsvTable::read("a\n\n1\n").expect("read a column");
+        assert_eq!(one.rows, [[""], ["1"]]);
+        assert_eq!(CsvTable::read(&one.text()).expect("read a column again"), one);
+    }
+
+    #[test]
+    fn error_of_csv_table_names_the_line_in_which_the_row_begins() {
+        for (wrong, error) in [
+            ("", "there are no rows, not even the names of columns"),
+            ("a,b\n1,2\n1\n", "line 3: expected 2 fields, found 1"),
+            ("a\n1,2\n", "line 2: expected 1 fields, found 2"),
+            ("a,b\n1,2\n\n", "line 3: expected 2 fields, found 1"),
+            ("a,b\n\"1\n2\",3\n4,\"5\n\n", "line 4: a quote is not closed"),
+            ("\"a\"\"\n1\n", "line 1: a quote is not closed"),
+            ("a,b\n\"1\"2,3\n", "line 2: text follows the quote that ends a field"),
+        ] {
+            assert_eq!(CsvTable::read(wrong).expect_err(wrong).to_string(), error);
         }
     }
 

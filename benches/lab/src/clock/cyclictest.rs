@@ -105,7 +105,7 @@ fn of_histogram(text: &str, loops: usize) -> Result<Numbers> {
 
 /// Returns the percentiles in the row of `minder clock measure --csv`.
 fn of_csv(text: &str) -> Result<Numbers> {
-    let table = CsvTable::read(text)?;
+    let table = CsvTable::read(text).context("the rows of minder clock measure")?;
     let [row] = &table.rows[..] else { bail!("minder clock measure printed `{}`", text.trim()) };
     let number = |(name, column): (&str, &str)| {
         let place = table.index(column).with_context(|| format!("no column {column}"))?;

@@ -26,7 +26,7 @@ impl Columns {
     }
 
     /// Splits a record.
-    pub fn cut(&self, record: OsString) -> Vec<OsString> {
+    pub(super) fn cut(&self, record: OsString) -> Vec<OsString> {
         let bytes = record.as_encoded_bytes();
         match self {
             Self::Regexp(regexp) => {
