@@ -168,7 +168,7 @@ fn keep(asked: &Asked, comparisons: &[Comparison]) -> Result<()> {
         .map(|comparison| Row::new(&asked.build, &commit, &comparison.script, comparison.outcome.clone()))
         .collect();
     let csv = dir.join("compat.csv");
-    let old = fs::read_to_string(&csv).map_or_else(|_| Ok(Vec::new()), |text| rows::parse(&text))?;
+    let old = rows::read(&csv)?;
     let rows = rows::merge(old, new);
     fs::write(&csv, rows::csv(&rows))?;
     let page = report::page(&rows)?;

@@ -5,6 +5,9 @@ use anyhow::{Context, Result, bail};
 use minder_ui::rows::CsvTable;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
 
 const COLUMNS: [&str; 8] =
     ["build", "commit", "tool", "script", "options", "environment", "result", "reason"];
@@ -80,7 +83,7 @@ impl Row {
 
     fn of(fields: &[String]) -> Result<Self> {
         let [build, commit, tool, script, options, environment, result, reason] = fields else {
-            bail!("the row {fields:?}");
+            bail!("expected {} fields, found {}", COLUMNS.len(), fields.len());
         };
         let outcome = match (result.as_str(), reason.as_str()) {
             ("same", _) => Outcome::Same,
@@ -88,13 +91,13 @@ impl Row {
             ("different", "") => Outcome::NotNamed,
             ("different", reason) => Outcome::Known(reason.into()),
             ("unstable", _) => Outcome::Unstable,
-            _ => bail!("the result `{result}`"),
+            _ => bail!("invalid result `{result}`: expected same, normalised, different or unstable"),
         };
         Ok(Self {
             build: build.clone(),
             commit: commit.clone(),
             tool: tool.clone(),
-            script: script.parse().with_context(|| format!("the row {fields:?}"))?,
+            script: script.parse().with_context(|| format!("invalid script `{script}`"))?,
             options: options.split(';').map(String::from).collect(),
             environment: environment.clone(),
             outcome,
@@ -107,9 +110,22 @@ pub(super) fn csv(rows: &[Row]) -> String {
     CsvTable { rows: rows.iter().map(Row::fields).collect(), ..CsvTable::new(&COLUMNS) }.text()
 }
 
-/// Reads the rows of a file.
-pub(super) fn parse(text: &str) -> Result<Vec<Row>> {
-    CsvTable::read(text)?.rows.iter().map(|fields| Row::of(fields)).collect()
+/// Reads the rows of a file. One that does not exist or is empty has none.
+pub(super) fn read(file: &Path) -> Result<Vec<Row>> {
+    let text = match fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
+    };
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    parse(&text).with_context(|| format!("cannot read {} (remove it to start anew)", file.display()))
+}
+
+fn parse(text: &str) -> Result<Vec<Row>> {
+    let rows = CsvTable::read(text)?.rows.into_iter().zip(1..);
+    rows.map(|(fields, number)| Row::of(&fields).with_context(|| format!("row {number}"))).collect()
 }
 
 /// Returns the old rows and the new ones; a new row replaces that of the same build and script.
@@ -149,7 +165,30 @@ mod tests {
         ];
         let rows: Vec<Row> = outcomes.into_iter().map(|outcome| row("before", "xargs", 3, outcome)).collect();
         assert_eq!(parse(&csv(&rows)).unwrap(), rows);
-        assert!(parse("a,b\na,b\n").is_err());
+    }
+
+    #[test]
+    fn read_returns_no_rows_of_a_missing_or_empty_file_and_names_a_wrong_row() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("compat.csv");
+        assert_eq!(read(&file).unwrap(), []);
+        fs::write(&file, "").unwrap();
+        assert_eq!(read(&file).unwrap(), []);
+        let good = csv(&[row("before", "xargs", 3, Outcome::Same)]);
+        for (wrong, error) in [
+            (format!("{good}before\n"), "line 3: expected 8 fields, found 1"),
+            (
+                good.replace("same", "equal"),
+                "row 1: invalid result `equal`: expected same, normalised, different or unstable",
+            ),
+            (good.replace(",3,", ",three,"), "row 1: invalid script `three`: invalid digit found in string"),
+            ("a,b\na,b\n".into(), "row 1: expected 8 fields, found 2"),
+        ] {
+            fs::write(&file, wrong).unwrap();
+            let found = format!("{:#}", read(&file).unwrap_err());
+            let expected = format!("cannot read {} (remove it to start anew): {error}", file.display());
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]
