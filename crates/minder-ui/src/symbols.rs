@@ -19,22 +19,25 @@ pub enum Symbols {
 
 impl Symbols {
     /// Returns those of the locale. A Windows console has all characters, whatever its code page is: text
-    /// is written to it as UTF-16.
+    /// is written to it as UTF-16. So on Windows only a variable that names another locale takes them away.
     pub fn of_locale() -> Self {
-        let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-        Self::of(variable, std::env::consts::FAMILY == "windows")
+        Self::of(variable, if std::env::consts::FAMILY == "windows" { Self::Unicode } else { Self::Ascii })
     }
 
-    /// The first of the three variables that is not empty decides, as in setlocale(3). Without one, the
-    /// locale is `C`, except on Windows.
-    fn of(variable: impl Fn(&str) -> Option<String>, is_windows: bool) -> Self {
+    /// Returns those that GNU programs have: without a variable, the locale is `C`, also on Windows.
+    pub fn of_gnu_locale() -> Self {
+        Self::of(variable, Self::Ascii)
+    }
+
+    /// The first of the three variables that is not empty decides, as in setlocale(3).
+    fn of(variable: impl Fn(&str) -> Option<String>, without: Self) -> Self {
         let locale =
             ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|value| !value.is_empty());
-        let is_utf8 = match locale {
-            Some(locale) => locale.to_ascii_lowercase().replace('-', "").contains("utf8"),
-            None => is_windows,
-        };
-        if is_utf8 { Self::Unicode } else { Self::Ascii }
+        match locale {
+            Some(locale) if locale.to_ascii_lowercase().replace('-', "").contains("utf8") => Self::Unicode,
+            Some(_) => Self::Ascii,
+            None => without,
+        }
     }
 
     /// Returns `unicode` or `ascii`.
@@ -72,6 +75,10 @@ impl Symbols {
     }
 }
 
+fn variable(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,7 +89,7 @@ mod tests {
             "LC_CTYPE" => ctype,
             _ => lang,
         };
-        Symbols::of(|name| value(name).map(str::to_owned), false)
+        Symbols::of(|name| value(name).map(str::to_owned), Symbols::Ascii)
     }
 
     #[test]
@@ -92,8 +99,8 @@ mod tests {
         assert_eq!(of(Some("C"), Some("C.utf8"), Some("en_US.UTF-8")), Symbols::Ascii);
         assert_eq!(of(None, None, Some("de_DE@euro")), Symbols::Ascii);
         assert_eq!(of(None, None, None), Symbols::Ascii);
-        assert_eq!(Symbols::of(|_| None, true), Symbols::Unicode);
-        assert_eq!(Symbols::of(|_| Some("C".to_owned()), true), Symbols::Ascii);
+        assert_eq!(Symbols::of(|_| None, Symbols::Unicode), Symbols::Unicode);
+        assert_eq!(Symbols::of(|_| Some("C".to_owned()), Symbols::Unicode), Symbols::Ascii);
     }
 
     #[test]

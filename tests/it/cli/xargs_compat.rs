@@ -43,6 +43,22 @@ fn exit_status_tells_kinds_of_failures_apart() {
     xargs("CHILD exit", b"'a").exit_code(1).stderr_contains("xargs: unmatched single quote; ");
 }
 
+#[test]
+fn names_are_in_the_quotes_of_the_locale_and_in_ascii_without_one() {
+    for (locale, quoted) in
+        [(None, "'no such file'"), (Some("C"), "'no such file'"), (Some("C.UTF-8"), "‘no such file’")]
+    {
+        let mut command = from(MINDER, "xargs");
+        command.args(["-a", "no such file", "echo"]).stdin(input(b""));
+        command.env_remove("LC_ALL").env_remove("LC_CTYPE").env_remove("LANG");
+        command.envs(locale.map(|locale| ("LANG", locale)));
+        Run::start(&command)
+            .wait()
+            .exit_code(1)
+            .stderr_contains(&format!("xargs: Cannot open input file {quoted}: "));
+    }
+}
+
 /// The program of the jobs is being written, by this process.
 #[cfg(target_os = "linux")] // Other systems run such a program.
 #[test]

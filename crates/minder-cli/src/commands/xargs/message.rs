@@ -14,11 +14,25 @@ pub(crate) fn print_line(line: &[u8]) {
     write_stderr(format!("xargs: {}\n", lines.join("\n")).as_bytes());
 }
 
-/// Returns a name in the quotes of the locale: ‘name’, or 'name' without UTF-8.
+/// Returns a name in the quotes of GNU programs: ‘name’ if the locale has UTF-8, else 'name'.
 pub(crate) fn quoted_name(name: &OsStr) -> String {
-    let name = name.to_string_lossy();
-    match Symbols::of_locale() {
+    quoted(&name.to_string_lossy(), Symbols::of_gnu_locale())
+}
+
+fn quoted(name: &str, symbols: Symbols) -> String {
+    match symbols {
         Symbols::Unicode => format!("‘{name}’"),
         Symbols::Ascii => format!("'{}'", name.replace('\'', "\\'")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_are_ascii_without_utf8() {
+        assert_eq!(quoted("it's", Symbols::Unicode), "‘it's’");
+        assert_eq!(quoted("it's", Symbols::Ascii), r"'it\'s'");
     }
 }
