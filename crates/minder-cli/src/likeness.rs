@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use strsim::osa_distance;
 
 /// The maximum number of typing errors between a word and its suggestion. There is at most one error
-/// for each three letters.
+/// for each three letters, without those of the first parts that both have: `max-files` is not `max-lines`.
 const ERRORS_MAX: usize = 2;
 
 /// Returns the word that was meant by `typed`: the nearest one, if it is near. Of several equally near
@@ -15,15 +15,17 @@ pub(crate) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>)
         let letters = typed.chars().count().max(word.chars().count());
         let errors = osa_distance(typed, word);
         let common = typed.chars().zip(word.chars()).take_while(|(one, other)| one == other).count();
-        (errors <= ERRORS_MAX.min(letters / 3)).then_some((errors, Reverse(common), word))
+        let shared = typed.chars().take(common).collect::<Vec<_>>();
+        let shared = shared.iter().rposition(|letter| *letter == '-').map_or(0, |dash| dash + 1);
+        (errors <= ERRORS_MAX.min((letters - shared) / 3)).then_some((errors, Reverse(common), word))
     });
     near.min_by_key(|(errors, common, _)| (*errors, *common)).map(|(.., word)| word)
 }
 
-/// Returns whether a long flag, without its dashes, is a kind of another one: the other one is its last
-/// part, as `load` is of `max-load`. `no-tag` is not a kind of `tag`.
-pub(crate) fn is_kind_of(flag: &str, other: &str) -> bool {
-    !flag.starts_with("no-") && flag.strip_suffix(other).is_some_and(|rest| rest.ends_with('-'))
+/// Returns what a long flag asks the number of, both without dashes: `load` for `max-load`. Most other
+/// first parts change the meaning: an `idle-timeout` is not the `timeout` of a job.
+pub(crate) fn counted(flag: &str) -> Option<&str> {
+    ["max-", "num-", "number-of-"].into_iter().find_map(|first| flag.strip_prefix(first))
 }
 
 #[cfg(test)]
@@ -52,6 +54,8 @@ mod tests {
             ("keep_ordr", Some("keep-order")),
             ("linebuffer", Some("line-buffer")),
             ("max-proc", Some("max-procs")),
+            ("max-porcs", Some("max-procs")),
+            ("max-pages", None),
             ("line", Some("lines")),
             ("rm", None),
             ("ls", None),

@@ -3,7 +3,7 @@
 //! The words are those that users of GNU parallel, xargs, make, nextest, pytest and the like type most
 //! often. A word that `minder` itself knows is never looked up here.
 
-use crate::likeness::{is_kind_of, nearest};
+use crate::likeness::{counted, nearest};
 
 /// Words of other tools, with blanks between them, and the answer to each: the end of a message
 /// `unknown …: ANSWER`. A flag that ends with `=` is known, but its value was refused.
@@ -39,7 +39,10 @@ const RUN_FLAGS: &[Row] = &[
     ),
     ("--continue", "use `minder resume`"),
     // The number of jobs, and the machine.
-    ("--concurrency --nproc --parallel --parallelism --processes --threads --workers", "use `-j N`"),
+    (
+        "--concurrency --job-limit --nproc --parallel --parallelism --processes --threads --workers",
+        "use `-j N`",
+    ),
     ("--load-average", "use `--load N`"),
     ("--memory --mem", "use `--memfree SIZE`"),
     ("--chdir --cwd --dir --directory", "use `--wd DIR`"),
@@ -96,10 +99,6 @@ const RUN_FLAGS: &[Row] = &[
     ("--stdin=", "`--pipe` divides standard input among the jobs"),
 ];
 
-/// Words that say too little as the last part of a flag: `--cache-dir`, `--env-file`, `--retry-on-failure`.
-const GENERAL: &[&str] =
-    &["--dir", "--directory", "--file", "--input", "--on-error", "--on-failure", "--output"];
-
 /// Flags of `minder log`.
 const LOG_FLAGS: &[Row] = &[
     ("--last --latest", "use `minder log last`"),
@@ -141,16 +140,13 @@ pub(crate) fn foreign_word(command: &str, word: &str) -> Option<&'static str> {
     find(command, |known| known == word)
 }
 
-/// Returns the answer to a long flag that ends with a word of another tool, such as `--max-workers`, or
-/// has a typing error in it. Short words are too near to other words.
+/// Returns the answer to a long flag that asks for a number of what a word of another tool is about, such
+/// as `--max-workers`, or has a typing error in it. Short words are too near to other words.
 pub(crate) fn related_flag(command: &str, flag: &str) -> Option<&'static str> {
     const LETTERS_MIN: usize = 6;
     let name = flag.strip_prefix("--")?;
-    let is_kind = |known: &str| {
-        let other = known.strip_prefix("--");
-        other.is_some_and(|other| is_kind_of(name, other)) && !GENERAL.contains(&known)
-    };
-    let answer = find(command, is_kind);
+    let answer = counted(name).and_then(|name| foreign_word(command, &format!("--{name}")));
+    let answer = answer.filter(|answer| answer.contains(" N`"));
     if answer.is_some() || name.len() < LETTERS_MIN {
         return answer;
     }
@@ -181,10 +177,14 @@ mod tests {
     use crate::flags::Flags;
 
     #[test]
-    fn related_flag_takes_no_general_word_for_the_meaning() {
+    fn related_flag_is_not_answered_by_one_with_another_meaning() {
         for flag in ["--cache-dir", "--env-file", "--retry-on-failure", "--hide-output", "--exit-statu"] {
             assert_eq!(related_flag("run", flag), None, "{flag}");
         }
+        for flag in ["--io-threads", "--max-memory", "--max-output", "--network-retry", "--no-workers"] {
+            assert_eq!(related_flag("run", flag), None, "{flag}");
+        }
+        assert_eq!(related_flag("run", "--num-threads"), Some("use `-j N`"));
         assert_eq!(related_flag("run", "--max-workers"), Some("use `-j N`"));
         assert_eq!(foreign_word("run", "--output-dir"), Some("use `--results DIR`"));
         assert_eq!(foreign_word("run", "--reruns-delay"), Some("use `--retry-delay TIME`"));

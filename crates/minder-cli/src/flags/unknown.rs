@@ -3,11 +3,11 @@
 
 use std::ffi::OsString;
 
-use clap::Command;
+use clap::{Arg, Command};
 
 use super::foreign_words::{foreign_word, related_flag};
 use super::typed_name::{longs, shorts};
-use crate::likeness::{is_kind_of, nearest};
+use crate::likeness::{counted, nearest};
 
 /// The subcommands whose flags are recognised where they do not belong.
 const OWNERS: [&str; 2] = ["run", "log"];
@@ -50,17 +50,24 @@ fn with_answer(unknown: String, answer: Option<&str>) -> String {
 }
 
 /// Returns the flag with a name like this one, or the only one that begins with these words: `--dry-run`
-/// for `--dry`, or the longest one with which it ends: `--load` for `--max-load`.
+/// for `--dry`, or the one that takes such a number, `--load` for `--max-load`, or such a time of a job,
+/// `--timeout` for `--job-timeout`.
 fn near_flag(name: &str, command: &Command) -> Option<String> {
-    let longs = || visible_longs(command);
+    let longs = || visible(command).flat_map(visible_longs);
     let longer = || {
         let begins = |long: &&str| long.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
         let mut longer = longs().filter(begins);
         let first = longer.next();
         if longer.next().is_none() { first } else { None }
     };
-    let end = || longs().filter(|long| is_kind_of(name, long)).max_by_key(|long| long.len());
-    let near = nearest(name, longs()).or_else(longer).or_else(end);
+    let takes = |kinds: &[&str], name: &&str| {
+        let names = |arg: &Arg| arg.get_value_names().unwrap_or_default().join("|");
+        let is_taken = |arg: &Arg| names(arg).split('|').any(|kind| kinds.contains(&kind));
+        visible(command).any(|arg| is_taken(arg) && visible_longs(arg).any(|long| long == *name))
+    };
+    let counted = || counted(name).filter(|name| takes(&["N"], name));
+    let of_job = || name.strip_prefix("job-").filter(|name| takes(&["N", "TIME"], name));
+    let near = nearest(name, longs()).or_else(longer).or_else(counted).or_else(of_job);
     near.map(|name| format!("--{name}"))
 }
 
@@ -90,10 +97,14 @@ pub(super) fn as_run(args: &[OsString], minder: &Command) -> Option<String> {
     Some(if line.len() <= LINE_MAX { line } else { format!("minder run {} …", words[0]) })
 }
 
-/// Returns the long names of the flags that the help lists.
-fn visible_longs(command: &Command) -> impl Iterator<Item = &str> {
-    let visible = command.get_arguments().filter(|arg| !arg.is_hide_set());
-    visible.flat_map(|arg| arg.get_long().into_iter().chain(arg.get_visible_aliases().into_iter().flatten()))
+/// Returns the flags that the help lists.
+fn visible(command: &Command) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|arg| !arg.is_hide_set())
+}
+
+/// Returns the long names of a flag that the help lists.
+fn visible_longs(arg: &Arg) -> impl Iterator<Item = &str> {
+    arg.get_long().into_iter().chain(arg.get_visible_aliases().into_iter().flatten())
 }
 
 /// Returns whether the command has a flag of exactly this spelling.
@@ -126,6 +137,7 @@ mod tests {
             ("run", "--paralell", "unknown flag `--paralell`: use `-j N`"),
             ("run", "--max-workers", "unknown flag `--max-workers`: use `-j N`"),
             ("run", "--max-load", "unknown flag `--max-load`; did you mean `--load`?"),
+            ("run", "--job-limit", "unknown flag `--job-limit`: use `-j N`"),
             ("run", "--no-tag", "unknown flag `--no-tag`"),
             ("run", "--no-workers", "unknown flag `--no-workers`"),
             ("run", "--mem", "unknown flag `--mem`: use `--memfree SIZE`"),
@@ -148,6 +160,45 @@ mod tests {
             ("--no-such-flag", "unknown flag `--no-such-flag`"),
         ] {
             assert_eq!(unknown_flag(flag, &minder, &minder), expected);
+        }
+    }
+
+    #[test]
+    fn unknown_flag_is_not_answered_by_one_with_another_meaning() {
+        let minder = Flags::interface();
+        let run = minder.find_subcommand("run").expect("find subcommand");
+        for (flag, meant) in [
+            ("job-timeout", Some("timeout")),
+            ("max-jobs", Some("jobs")),
+            ("num-jobs", Some("jobs")),
+            ("max-load", Some("load")),
+            ("max-retries", Some("retries")),
+            // Of something else than a job.
+            ("stop-timeout", None),
+            ("idle-timeout", None),
+            ("total-timeout", None),
+            ("connect-timeout", None),
+            ("build-jobs", None),
+            ("kill-delay", None),
+            // A flag that takes no number, or a condition in place of one.
+            ("max-delay", None),
+            ("max-files", None),
+            ("max-limit", None),
+            ("job-files", None),
+            ("job-header", None),
+            // The opposite, or something else to do.
+            ("list-files", None),
+            ("count-lines", None),
+            ("skip-header", None),
+            ("keep-env", None),
+            ("login-shell", None),
+            ("watch-exit", None),
+            ("no-shell", None),
+            // Too rare for words that only these have.
+            ("start-delay", None),
+            ("output-order", None),
+        ] {
+            assert_eq!(near_flag(flag, run), meant.map(|meant| format!("--{meant}")), "{flag}");
         }
     }
 
