@@ -1,8 +1,9 @@
-//! `cargo bench-compat`: minder beside GNU parallel and findutils' xargs, on scripts from a seed.
+//! `cargo bench-compat`: compares minder with GNU parallel and findutils' xargs, on scripts from a
+//! seed.
 //!
-//! Each script runs twice with the other program and once with minder, in the same paths. A script to
-//! which the other program gives two answers is counted as unstable and not compared. The rows go to
-//! `target/compat/compat.csv`, and the page beside them is made from all rows there.
+//! Each script runs twice with the other program and once with minder, in the same paths. A script
+//! to which the other program gives two answers is counted as unstable and not compared. The rows
+//! go to `target/compat/compat.csv`, and the page beside them is made from all rows there.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its results")]
 
 mod random;

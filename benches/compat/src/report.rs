@@ -26,7 +26,7 @@ pub(super) fn page(rows: &[Row]) -> Result<String> {
 }
 
 const HEAD: &str = "\
-# minder beside GNU parallel and xargs
+# minder compared with GNU parallel and xargs
 
 1,500 small scripts of bash, 1,000 that call GNU parallel and 500 that call xargs, are made from a seed
 by `benches/compat/src`. Every option of both programs is in at least three of them. Each script runs in a

@@ -23,7 +23,7 @@ const QUESTIONS: [Question<Programs>; 1] = [Question {
 const PROGRAM: &str = "spawn_cost";
 const CHILDREN: usize = 2000;
 const AT_ONCE: usize = 64;
-/// The most that the C interface may cost, beside the library.
+/// The most that the C interface may cost, compared with the library.
 const MOST: f64 = 1.02;
 const SOURCE: &str = "bindings/c/benches/spawn.c";
 

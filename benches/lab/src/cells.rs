@@ -1,8 +1,8 @@
-//! `cargo bench-lab cells`: the heap of cells and the parser of messages, beside the heaps of Emacs, SBCL,
-//! Boehm's collector and Go, and beside `serde_json` and `sonic_rs`.
+//! `cargo bench-lab cells`: the heap of cells and the parser of messages, compared with the heaps
+//! of Emacs, SBCL, Boehm's collector and Go, and with `serde_json` and `sonic_rs`.
 //!
-//! `benches/peers/cells` has the contestants. Each sample is a separate process. The goals stand beside the
-//! measured values, and those that were missed are marked.
+//! `benches/peers/cells` has the contestants. Each sample is a separate process. The goals stand
+//! next to the measured values, and those that were missed are marked.
 
 mod chain;
 mod json;

@@ -1,8 +1,8 @@
-//! `cargo bench-lab clock`: how exact sleeps, timers and ticks of the library are, beside the standard
-//! library, tokio, `spin_sleep` and cyclictest.
+//! `cargo bench-lab clock`: how exact sleeps, timers and ticks of the library are, compared with
+//! the standard library, tokio, `spin_sleep` and cyclictest.
 //!
-//! `benches/peers/clock` has the contestants, except cyclictest. Each sample is a separate process. The
-//! goals stand beside the measured values, and those that were missed are marked.
+//! `benches/peers/clock` has the contestants, except cyclictest. Each sample is a separate process.
+//! The goals stand next to the measured values, and those that were missed are marked.
 
 mod sleepers;
 mod timers;
@@ -44,7 +44,7 @@ const QUESTIONS: [Question<Program>; 4] = [
     },
     Question {
         name: "cyclictest",
-        what: "`minder clock measure` beside cyclictest",
+        what: "`minder clock measure` compared with cyclictest",
         rounds: 5,
         ask: cyclictest::cyclictest,
     },

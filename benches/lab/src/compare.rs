@@ -1,7 +1,8 @@
-//! `cargo xtask compare [BASE]`: what this tree costs beside another commit, in paired rounds.
+//! `cargo xtask compare [BASE]`: compares the costs of this tree with those of another commit,
+//! in paired rounds.
 //!
-//! Both are built with their release profiles. The base is built in a worktree below `target/compare`,
-//! once for each commit.
+//! Both are built with their release profiles. The base is built in a worktree below
+//! `target/compare`, once for each commit.
 
 mod count;
 
@@ -36,7 +37,7 @@ struct Question {
     sample: Sample,
 }
 
-/// What a sample needs beside the program.
+/// What a sample needs in addition to the program.
 struct Setting {
     jobs: usize,
 }
@@ -141,7 +142,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         std::fs::write(dir.join(format!("{}.csv", question.name)), samples.rows().text())?;
     }
     let head = ["cost", "base", "this", "this / base", "base / raw vfork", "this / raw vfork"];
-    let mut text = format!("# This tree beside {}\n\n{}\n", commit.trim(), markdown(&head, &lines));
+    let mut text = format!("# This tree compared with {}\n\n{}\n", commit.trim(), markdown(&head, &lines));
     text += "- Median [minimum-maximum] over rounds; ratios are of the same round.\n";
     text +=
         "- CPU: the program and its descendants, by wait4. System calls: of all processes, with the start.\n";

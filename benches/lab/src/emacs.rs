@@ -1,7 +1,8 @@
-//! `cargo bench-lab emacs`: the package for Emacs, beside processes of Emacs with two settings.
+//! `cargo bench-lab emacs`: the package for Emacs, compared with processes of Emacs with two
+//! settings.
 //!
-//! `bindings/emacs/bench` has the programs. Each sample is a separate Emacs. The goals stand beside the
-//! measured values, and those that were missed are marked.
+//! `bindings/emacs/bench` has the programs. Each sample is a separate Emacs. The goals stand next
+//! to the measured values, and those that were missed are marked.
 
 mod kind;
 mod library;

@@ -1,9 +1,9 @@
-//! `cargo bench-lab library`: what the library costs a program, beside the standard library, tokio
-//! and `posix_spawn`.
+//! `cargo bench-lab library`: what the library costs a program, compared with the standard library,
+//! tokio and `posix_spawn`.
 //!
 //! `benches/peers/library` has the contestants. Each sample is a separate process, so no contestant
-//! finds the threads, the signal handlers or the memory of another. The goals stand beside the measured
-//! values, and those that were missed are marked.
+//! finds the threads, the signal handlers or the memory of another. The goals stand next to the
+//! measured values, and those that were missed are marked.
 
 mod lone;
 mod many;

@@ -1,4 +1,4 @@
-//! `cargo bench-lab`: what minder costs beside its peers, in paired rounds.
+//! `cargo bench-lab`: compares minder with its peers, in paired rounds.
 //!
 //! The method is in `docs/measurements/README.md`. Nothing here fails because a machine was slow.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its results")]
@@ -37,26 +37,26 @@ cargo bench-lab COMMAND
       Builds the commit BASE (the newest tag, or the last release) and this tree, and prints the ratios of
       what they cost per job, per start, in memory and in size.
   run [--rounds N] [--quick] [--only NAME]...
-      Measures `minder run` beside other runners.
+      Compares `minder run` with other runners.
   output [--rounds N] [--quick] [--only NAME]...
       Measures the cost of output, and checks every byte of it.
   advise [--rounds N] [--quick]
       Compares what minder advise predicts with what the advised run takes.
   library [--rounds N] [--quick] [--only NAME]...
-      Measures the library beside std, tokio and posix_spawn, with goals.
+      Compares the library with std, tokio and posix_spawn, with goals.
   c [--rounds N] [--quick]
-      Measures the C interface beside the library in Rust, with a goal.
+      Compares the C interface with the library in Rust, with a goal.
   ruby [--rounds N] [--quick] [--only NAME]...
-      Measures the fiber scheduler of the gem beside other servers and schedulers, with goals.
+      Compares the fiber scheduler of the gem with other servers and schedulers, with goals.
   emacs [--rounds N] [--quick] [--only NAME]...
-      Measures the package for Emacs beside processes of Emacs, with goals and a chart.
+      Compares the package for Emacs with processes of Emacs, with goals and a chart.
   clock [--rounds N] [--quick] [--only NAME]...
-      Measures sleeps, timers and ticks beside std, tokio, spin_sleep and cyclictest, with goals.
+      Compares sleeps, timers and ticks with std, tokio, spin_sleep and cyclictest, with goals.
   cells [--cells N] [--rounds N] [--quick] [--only NAME]...
-      Measures heaps of cells beside Emacs, SBCL, Boehm's collector and Go, and JSON beside serde_json and
-      sonic-rs, with goals; counts cache misses and branches by cachegrind.
+      Compares heaps of cells with Emacs, SBCL, Boehm's collector and Go, and JSON with serde_json
+      and sonic-rs, with goals; counts cache misses and branches by cachegrind.
   wait|exit|spawn [--rounds N] [--quick] [--only NAME]...
-      Measures `minder bench` beside other programs, with goals and charts.
+      Compares `minder bench` with other programs, with goals and charts.
   wine [--rounds N] [--quick] [--only NAME]...
       Measures `minder bench` under Wine: ratios, not times of Windows.
   charts

@@ -2,7 +2,7 @@
 //! programs of other projects.
 //!
 //! `minder bench` contains each mechanism that is published as a design. The programs here are
-//! those that it would have to link: mio, polling, libuv. Each table shows the goals beside the
+//! those that it would have to link: mio, polling, libuv. Each table shows the goals next to the
 //! measured values and marks the goals that were missed.
 
 mod wait;

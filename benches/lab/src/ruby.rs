@@ -1,9 +1,9 @@
-//! `cargo bench-lab ruby`: the fiber scheduler of the gem, beside threads, Ruby's reference scheduler,
+//! `cargo bench-lab ruby`: the fiber scheduler of the gem, threads, Ruby's reference scheduler,
 //! other schedulers, and a server in C.
 //!
-//! `benches/peers/ruby` has the programs, `bindings/ruby/samples/http_server.rb` is the server. Each sample
-//! is a separate process. The goals stand beside the measured values, and those that were missed are
-//! marked.
+//! `benches/peers/ruby` has the programs, `bindings/ruby/samples/http_server.rb` is the server.
+//! Each sample is a separate process. The goals stand next to the measured values, and those that
+//! were missed are marked.
 
 mod contestant;
 mod server;

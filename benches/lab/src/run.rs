@@ -1,4 +1,4 @@
-//! `cargo bench-lab run`: `minder run` beside other runners.
+//! `cargo bench-lab run`: compares `minder run` with other runners.
 
 mod cost;
 mod many_children;

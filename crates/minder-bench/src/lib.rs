@@ -1,4 +1,4 @@
-//! Benchmarks of process mechanisms beside published baselines; the measuring part of
+//! Benchmarks of process mechanisms and of published baselines; the measuring part of
 //! `minder bench`.
 //!
 //! Four subjects, each with a type that applies one mechanism and a [`Suite`] that measures it at

@@ -1,4 +1,4 @@
-//! Blocks of the input, and the values that jobs get beside them.
+//! Blocks of the input, and the values that jobs get with them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub(crate) struct BlockSource {
     pub(crate) pending: Option<JobInput>,
 }
 
-/// Values beside blocks.
+/// Values that jobs get with their blocks.
 #[derive(Debug)]
 pub(crate) enum Values {
     None,

@@ -80,7 +80,7 @@ pub struct RunConfig {
     pub times: OutputTimes,
     /// The text before each line.
     pub tag: Option<Template>,
-    /// Files beside standard output.
+    /// Files in addition to standard output.
     pub files: OutputFiles,
     /// `true` if each job gets a pseudo-terminal.
     pub pty: bool,
@@ -247,7 +247,7 @@ pub struct PipeConfig {
     pub ranges: bool,
     /// The way in which a job receives its block.
     pub delivery: InputDelivery,
-    /// `true` if jobs have arguments beside their blocks.
+    /// `true` if jobs have arguments in addition to their blocks.
     pub has_values: bool,
     /// `true` if such an argument is the job's command.
     pub runs_values: bool,
@@ -347,7 +347,7 @@ pub enum Timeout {
     Median(f64),
 }
 
-/// Files beside standard output: results, files in place of output, copies of templates.
+/// Files in addition to standard output: results, files in place of output, copies of templates.
 #[derive(Debug)]
 pub struct OutputFiles {
     /// The target of `--results`.

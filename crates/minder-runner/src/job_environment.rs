@@ -1,10 +1,10 @@
-//! The variables and descriptors that jobs inherit beside their streams.
+//! The variables and descriptors that jobs inherit in addition to their streams.
 
 use std::ffi::OsString;
 
 use minder::{Descriptors, Environment};
 
-/// The variables and descriptors that jobs inherit beside their streams.
+/// The variables and descriptors that jobs inherit in addition to their streams.
 #[derive(Debug, Default)]
 pub(crate) struct JobEnvironment {
     /// The variables that all jobs have in common.

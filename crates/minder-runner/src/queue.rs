@@ -246,7 +246,7 @@ impl JobQueue {
         detach("minder-input", move || queue.read(&mut source, &pool))
     }
 
-    /// Starts a reader thread for the values that jobs have beside their blocks.
+    /// Starts a reader thread for the values that jobs have in addition to their blocks.
     fn start_reading_values(self: &Arc<Self>, pool: &Arc<JobPool<Task>>) -> Result<()> {
         let read_ahead = match &mut self.state.lock().inline_source {
             Some(JobSource::Blocks(blocks)) => blocks.values.read_ahead(),

@@ -1,4 +1,4 @@
-//! Writes the record of a run: the journal, and a joblog beside it.
+//! Writes the record of a run: the journal and the joblog.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -57,10 +57,10 @@ pub(super) fn chain(bench: &Bench, lab: &Lab) -> Result<Answer> {
     ));
     remarks.push(
         "Emacs, SBCL and Go also collect what they have themselves. Emacs makes and thins the chain in byte \
-         code, and collects only when it is asked to. Go collects beside the program: its pause is a part of \
-         the time. Boehm's collector and minder sweep when they allocate. SBCL copies what lives. In SBCL \
-         and Boehm's collector the links are cut before the chain is dropped: any word of a stack that is \
-         taken for an address would keep a part of it."
+         code, and collects only when it is asked to. Go collects while the program runs: its pause is a \
+         part of the time. Boehm's collector and minder sweep when they allocate. SBCL copies what lives. \
+         In SBCL and Boehm's collector the links are cut before the chain is dropped: any word of a stack \
+         that is taken for an address would keep a part of it."
             .into(),
     );
     Ok(Answer::with_goals(&samples, &goals_of(&samples, cells), &tables, remarks))

@@ -1,4 +1,4 @@
-//! `minder clock measure` beside cyclictest of rt-tests: whether both find the same lateness.
+//! `minder clock measure` and cyclictest of rt-tests: whether both find the same lateness.
 
 use super::Program;
 use crate::bench::{Answer, Bench};

@@ -1,5 +1,5 @@
-//! One child after the other: `Command::output` beside that of std, and `Command::spawn` with the
-//! wait beside `posix_spawn`, from a small and from a large parent.
+//! One child after the other: `Command::output` and that of std, and `Command::spawn` with the
+//! wait and `posix_spawn`, from a small and from a large parent.
 
 use super::{Line, PARENT, Program, Setting, costs, goals_of_pair};
 use crate::bench::{Answer, Bench};

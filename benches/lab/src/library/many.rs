@@ -1,4 +1,5 @@
-//! Many captured children, some at once: a `ChildSet` beside tokio and threads, and driven by tokio.
+//! Many captured children, some at once: a `ChildSet`, tokio, threads, and a `ChildSet` driven by
+//! tokio.
 
 use super::{PARENT, Program, Setting, costs, goals_of_pair};
 use crate::bench::{Answer, Bench};

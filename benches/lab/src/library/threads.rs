@@ -1,4 +1,4 @@
-//! Items on threads: the executor beside scoped threads and bounded channels.
+//! Items on threads: the executor, scoped threads and bounded channels.
 
 use super::{PARENT, Program, Setting};
 use crate::bench::{Answer, Bench};

@@ -1,4 +1,4 @@
-//! The exit of one of many children: minder beside the lower bound, published designs, and libuv.
+//! The exit of one of many children: minder, the lower bound, published designs, and libuv.
 
 use super::{CPU, bench_command, costs, rows};
 use crate::bench::{Answer, Bench};

@@ -1,4 +1,4 @@
-//! One wait for one of many objects: `Poller` beside the bare system call and other event loops,
+//! One wait for one of many objects: `Poller`, the bare system call and other event loops,
 //! and all mechanisms of `minder bench`.
 
 use super::{CPU, bench_command, costs, rows};
@@ -25,7 +25,7 @@ const OURS_MOST: f64 = 0.30;
 pub(super) const QUESTIONS: [Question<()>; 2] = [
     Question {
         name: "peers",
-        what: "one wait for one of N descriptors, beside other event loops",
+        what: "one wait for one of N descriptors, compared with other event loops",
         rounds: 15,
         ask: peers,
     },

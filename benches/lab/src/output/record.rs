@@ -1,4 +1,4 @@
-//! What the record costs a job: tiny jobs with it and without, beside the floor.
+//! What the record costs a job: tiny jobs with it and without, and the floor.
 
 use super::fixtures::{Fixtures, Pipeline};
 use crate::bench::{Answer, Bench};

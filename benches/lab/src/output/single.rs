@@ -1,4 +1,5 @@
-//! One job that writes as fast as it can, into a pipe: beside `cat`, on one processor and on two.
+//! One job that writes as fast as it can, into a pipe: minder and `cat`, on one processor and on
+//! two.
 
 use super::fixtures::{Fixtures, Pipeline, Seen, seconds_per_gib};
 use crate::bench::{Answer, Bench};

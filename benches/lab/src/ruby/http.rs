@@ -19,7 +19,7 @@ const PEERS: [&str; 4] = ["async:epoll", "async:io_uring", "evt:epoll", "evt:sel
 /// How a question differs from the others.
 struct Shape<'a> {
     load: Load,
-    /// The contestants beside ours and those of [`PEERS`].
+    /// The contestants in addition to ours and those of [`PEERS`].
     others: &'a [&'a str],
     goals: fn(&Samples, &Contestant) -> Vec<Goal>,
     remark: &'a str,

@@ -1,4 +1,4 @@
-//! Bytes through a pipe within one process: two fibers beside two threads.
+//! Bytes through a pipe within one process: two fibers, and two threads.
 
 use super::Ruby;
 use super::contestant::Contestant;

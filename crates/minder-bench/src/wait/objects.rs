@@ -22,7 +22,7 @@ impl WaitObjects {
     /// The number of descriptors or handles of one object.
     pub const DESCRIPTORS: usize = sys::Objects::DESCRIPTORS;
 
-    /// The numbers of objects that are measured by default: 0, and those beside which the costs of
+    /// The numbers of objects that are measured by default: 0, and those at which the costs of
     /// mechanisms change.
     pub const SIZES: &[u64] = sys::SIZES;
 

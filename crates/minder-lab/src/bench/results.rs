@@ -16,7 +16,7 @@ use minder_ui::table::{Column, Table};
 /// Whether CPU time has a coarse resolution: few operations then seem to cost nothing.
 const IS_CPU_COARSE: bool = Stopwatch::CPU_RESOLUTION.as_millis() > 0;
 
-/// The most panels of a chart that are beside each other.
+/// The most panels of a chart in a row.
 const PANELS_MAX: usize = 3;
 
 /// What a kind is, for the title of its panel.

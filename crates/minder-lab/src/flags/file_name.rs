@@ -1,4 +1,4 @@
-//! Names of files that a command writes beside stdout.
+//! Names of files that a command writes in addition to stdout.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

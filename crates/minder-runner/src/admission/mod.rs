@@ -26,7 +26,7 @@
 //!   in a second as are missing to N.
 //! - `--memfree S`: no job starts while less than S is free. Below S/2 the youngest job is killed
 //!   and requeued, except for the only one.
-//! - `--memsuspend S`: while less than 2 S is free, no job starts beside another one, and jobs are
+//! - `--memsuspend S`: while less than 2 S is free, no job starts while another runs, and jobs are
 //!   suspended, youngest first: one a second, and below S all but one.
 //! - `--noswap`: no job starts while pages are swapped in and out.
 //! - `--limit COMMAND`: a job starts only if the command exits with 0. It is run before each start;

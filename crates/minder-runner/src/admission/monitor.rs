@@ -103,7 +103,7 @@ impl AdmissionMonitor {
         Ok(Self { shared, stop, thread: Some(thread) })
     }
 
-    /// Returns `true` if one more job may start now, beside `running` others. Never blocks for
+    /// Returns `true` if one more job may start now, while `running` others run. Never blocks for
     /// long.
     pub(crate) fn admit(&self, running: usize) -> bool {
         self.shared.admit(running)
@@ -210,7 +210,7 @@ pub(crate) struct AdmissionController {
 }
 
 impl AdmissionController {
-    /// Returns the permission for one more job, beside `running` others. Never blocks for long.
+    /// Returns the permission for one more job, while `running` others run. Never blocks for long.
     /// After `None`, the worker threads are woken when that may have changed.
     pub(crate) fn admit(&self, running: usize) -> Option<JobPermit> {
         // A token can be released again, but a decision of `--limit` is valid for one start. So the

@@ -33,7 +33,7 @@ pub struct InputPlan {
     pub skip_blank: bool,
     /// `true` if the first record is skipped.
     pub skip_first: bool,
-    /// `true` if a source without records counts as one empty value beside other sources.
+    /// `true` if a source without records counts as one empty value next to other sources.
     pub empty_counts: bool,
     /// `true` if all sources are read side by side, and shorter ones are repeated.
     pub link: bool,

@@ -41,7 +41,7 @@ struct SourceReader {
 
 impl Combined {
     /// Combines `sources`; each has a flag for whether it is linked to the one before it. With
-    /// `link`, all are linked. With `empty_counts`, a source without records beside others counts
+    /// `link`, all are linked. With `empty_counts`, a source without records next to others counts
     /// as one empty value.
     pub(crate) fn new(sources: Vec<(Records, bool)>, link: bool, empty_counts: bool) -> Self {
         let fills = empty_counts && sources.len() > 1;

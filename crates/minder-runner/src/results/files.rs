@@ -1,4 +1,4 @@
-//! The files of one job beside standard output: `--results` in GNU parallel's layout
+//! The files of one job in addition to standard output: `--results` in GNU parallel's layout
 //! (`DIR/1/ARGUMENT/stdout`, `stderr` and `seq`, or files that the user names), and `--files`.
 
 use std::ffi::{OsStr, OsString};
@@ -42,15 +42,15 @@ impl JobResults {
     /// Creates the files of a job, if it has any. Files of an earlier run are replaced, and links
     /// are not followed. `run` is the id of the run.
     pub(crate) fn create(
-        beside: &OutputFiles,
+        wanted: &OutputFiles,
         job: &Job<'_>,
         run: Option<&str>,
     ) -> Result<Option<Self>, String> {
-        if !beside.has_job_files() {
+        if !wanted.has_job_files() {
             return Ok(None);
         }
         let cannot = |path: &Path, error: &io::Error| cannot_write(path, error);
-        let (paths, place) = match &beside.results {
+        let (paths, place) = match &wanted.results {
             Some(config::Results::Tree { root, keys }) => {
                 let dir = below(root, &keys.of(job.columns)).map_err(|error| cannot(root, &error))?;
                 let paths = create_job_dir(&dir).map_err(|error| cannot(root, &error))?;
@@ -61,7 +61,7 @@ impl JobResults {
                 let paths = named(&name).map_err(|error| cannot(Path::new(&name), &error))?;
                 (paths, PathBuf::from(name))
             }
-            Some(config::Results::Table { .. }) | None => return Self::alone(beside, job, run).map(Some),
+            Some(config::Results::Table { .. }) | None => return Self::alone(wanted, job, run).map(Some),
         };
         let [out, err, number] = paths;
         let make = |path: &Path| anew(path).map_err(|error| cannot(&place, &error));
@@ -70,8 +70,8 @@ impl JobResults {
         let files = [Some(make(&out)?), Some(make(&err)?)];
         Ok(Some(Self {
             files,
-            shown: [beside.shown && !beside.names, beside.shown],
-            name: beside.names.then_some(out),
+            shown: [wanted.shown && !wanted.names, wanted.shown],
+            name: wanted.names.then_some(out),
             nameless: false,
             head: 0,
             straight: [false; 2],
@@ -80,8 +80,8 @@ impl JobResults {
     }
 
     /// Creates a file for standard output alone.
-    fn alone(beside: &OutputFiles, job: &Job<'_>, run: Option<&str>) -> Result<Self, String> {
-        let (file, path) = create_output_file(beside, job.number, run)?;
+    fn alone(wanted: &OutputFiles, job: &Job<'_>, run: Option<&str>) -> Result<Self, String> {
+        let (file, path) = create_output_file(wanted, job.number, run)?;
         Ok(Self {
             place: path.clone(),
             files: [Some(file), None],
@@ -244,13 +244,13 @@ fn anew(path: &Path) -> io::Result<File> {
 
 /// Creates the file of `--files` for one job, which only its owner can read.
 pub(crate) fn create_output_file(
-    beside: &OutputFiles,
+    wanted: &OutputFiles,
     number: u64,
     run: Option<&str>,
 ) -> Result<(File, PathBuf), String> {
-    let dir = &beside.directory;
+    let dir = &wanted.directory;
     let made = (0..NAMES_MAX).find_map(|time| {
-        let path = dir.join(own_name(beside, number, run, time));
+        let path = dir.join(own_name(wanted, number, run, time));
         match create_private_file(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
             made => Some(made.map(|file| (file, path))),
@@ -263,10 +263,10 @@ pub(crate) fn create_output_file(
 }
 
 /// Returns a name for the file with one job's output. Each `time` gives another one.
-fn own_name(beside: &OutputFiles, number: u64, run: Option<&str>, time: u32) -> String {
-    if beside.gnu_names {
+fn own_name(wanted: &OutputFiles, number: u64, run: Option<&str>, time: u32) -> String {
+    if wanted.gnu_names {
         // Scripts expect GNU parallel's names: `par`, five letters, `.par`.
-        let mut sum = u64::from(crc32fast::hash(format!("{}-{number}-{time}", beside.token).as_bytes()));
+        let mut sum = u64::from(crc32fast::hash(format!("{}-{number}-{time}", wanted.token).as_bytes()));
         let letter = |_| {
             let letter = char::from_digit((sum % 36) as u32, 36).unwrap_or('0');
             sum /= 36;
@@ -275,5 +275,5 @@ fn own_name(beside: &OutputFiles, number: u64, run: Option<&str>, time: u32) -> 
         return format!("par{}.par", (0..5).map(letter).collect::<String>());
     }
     let again = if time == 0 { String::new() } else { format!("-{}", time + 1) };
-    format!("minder-{}-{number}{again}.out", run.unwrap_or(&beside.token))
+    format!("minder-{}-{number}{again}.out", run.unwrap_or(&wanted.token))
 }

@@ -1,4 +1,4 @@
-//! Files of one job beside standard output: `--results` in GNU parallel's layout
+//! Files of one job in addition to standard output: `--results` in GNU parallel's layout
 //! (`DIR/1/ARGUMENT/stdout`, `stderr` and `seq`, or files that the user names), `--files`,
 //! `--template`, and tables.
 

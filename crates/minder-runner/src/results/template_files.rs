@@ -23,9 +23,9 @@ pub(crate) struct TemplateFiles {
 
 impl TemplateFiles {
     /// Creates the copies of a job.
-    pub(crate) fn create(beside: &OutputFiles, job: &Job<'_>) -> Result<Self, Refusal> {
+    pub(crate) fn create(wanted: &OutputFiles, job: &Job<'_>) -> Result<Self, Refusal> {
         let mut made = Self::default();
-        for copy in &beside.copies {
+        for copy in &wanted.copies {
             let name = PathBuf::from(text(&copy.name, job)?);
             let content = text(&copy.content, job)?;
             let refusal = |error: &io::Error| {
@@ -41,9 +41,9 @@ impl TemplateFiles {
             }
             // A file that existed before the job belongs to the user and is kept.
             let replaces = fs::symlink_metadata(&name).is_ok();
-            put(&name, content.as_encoded_bytes(), &copy.permissions, &beside.token)
+            put(&name, content.as_encoded_bytes(), &copy.permissions, &wanted.token)
                 .map_err(|error| refusal(&error))?;
-            if beside.cleanup && !replaces {
+            if wanted.cleanup && !replaces {
                 made.files.push(name);
             }
         }

@@ -1,7 +1,7 @@
 //! A pool of resident threads, each of which waits for a few objects by one call.
 //!
 //! Each wait dispatches all threads. The first one that finds a signalled object recalls the others
-//! by an event that every thread waits for beside its objects. A call takes 64 objects, as
+//! by an event that every thread waits for in addition to its objects. A call takes 64 objects, as
 //! `WaitForMultipleObjects` does, so each thread has 63. While one call is enough, the caller makes
 //! it itself.
 //!

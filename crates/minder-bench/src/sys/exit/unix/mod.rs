@@ -23,5 +23,5 @@ pub(crate) const BASELINES: &[(&str, Open)] = &[
     ("thread-one", || Ok(Box::new(thread_one::ThreadOne::open()?))),
 ];
 
-/// Numbers of live children beside which the costs of mechanisms change.
+/// Numbers of live children at which the costs of mechanisms change.
 pub(crate) const SIZES: &[u64] = &[10, 100, 1000, 5000];

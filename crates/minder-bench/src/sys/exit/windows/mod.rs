@@ -18,6 +18,6 @@ pub(crate) const BASELINES: &[(&str, Open)] = &[
     ("thread-each", || Ok(Box::new(thread_each::ThreadEach::new()))),
 ];
 
-/// Numbers of live children beside which the costs of mechanisms change. There are no larger ones,
+/// Numbers of live children at which the costs of mechanisms change. There are no larger ones,
 /// since starting a child is slow here.
 pub(crate) const SIZES: &[u64] = &[10, 100, 1000];

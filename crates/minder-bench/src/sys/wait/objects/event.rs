@@ -11,7 +11,7 @@ use windows_sys::Win32::System::Threading::ResetEvent;
 use crate::sys::event::{create_event, set_event};
 use crate::sys::last_error::check;
 
-/// Numbers of objects beside which the costs of mechanisms change: one call takes 64 handles, one of
+/// Numbers of objects at which the costs of mechanisms change: one call takes 64 handles, one of
 /// which may have to wake the thread.
 pub(crate) const SIZES: &[u64] = &[0, 2, 32, 63, 64, 65, 256, 1024, 2048, 4096];
 

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-/// Numbers of objects beside which the costs of mechanisms change.
+/// Numbers of objects at which the costs of mechanisms change.
 pub(crate) const SIZES: &[u64] = &[0, 2, 8, 32, 64, 128, 512, 1024, 2048, 8192, 16384];
 
 /// Objects that a program can signal, wait for and reset.

@@ -2,7 +2,7 @@
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 
-/// Numbers of objects beside which the costs of mechanisms change.
+/// Numbers of objects at which the costs of mechanisms change.
 pub(crate) const SIZES: &[u64] = &[0, 2, 8, 32, 64, 128, 512, 1024, 2048, 8192, 16384];
 
 /// Objects that a program can signal, wait for and reset.
