@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Children that ran at least this long are always read: the cost is small beside theirs.
+/// Children that ran at least this long are always read: the cost is small compared with theirs.
 const LONG_RUN: Duration = Duration::from_millis(10);
 
 /// Decides whose thread times are read.
