@@ -9,6 +9,8 @@ mod views;
 mod input;
 #[cfg(target_os = "linux")] // What is missing is hidden in a name space, and named by /proc.
 mod surroundings;
+#[cfg(unix)] // Shell lines.
+mod starts;
 mod resource_limits;
 mod messages;
 #[cfg(unix)] // `console` has Ctrl-C, and `windows` runs that are ended by force.

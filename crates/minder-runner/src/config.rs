@@ -312,6 +312,10 @@ pub struct Control {
     pub kill: Option<Termination>,
     /// The least time between two starts.
     pub delay: Duration,
+    /// The time between the first starts of two jobs.
+    pub start_interval: Duration,
+    /// The limit of jobs that run at once, for those whose text is the same.
+    pub limit_per: Option<LimitPer>,
     /// The conditions that the host must meet before a job starts.
     pub conditions: Conditions,
     /// `true` if the jobserver of a surrounding make is respected.
@@ -336,6 +340,15 @@ pub struct Control {
     pub tty: bool,
     /// `true` if each job is confirmed on the terminal.
     pub interactive: bool,
+}
+
+/// A limit of jobs that run at once, of those that have the same key.
+#[derive(Clone, Debug)]
+pub struct LimitPer {
+    /// The text whose value is the key of a job. Without the slot, which is not known before the start.
+    pub key: Template,
+    /// The most jobs of one key that run at once.
+    pub max: u32,
 }
 
 /// The time limit of a job.

@@ -433,6 +433,8 @@ fn scheduler_config(control: &Control, slots: usize) -> SchedulerOptions {
     SchedulerOptions::new()
         .max_running(slots)
         .delay(control.delay)
+        .start_interval(control.start_interval)
+        .max_per_key(control.limit_per.as_ref().map(|limit| limit.max))
         .halt(control.halt)
         .retry(retry)
         .seed(u64::from(std::process::id()))

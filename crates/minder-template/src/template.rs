@@ -180,6 +180,12 @@ impl Template {
         self.placeholders().any(|placeholder| placeholder.any(&counts))
     }
 
+    /// Returns whether a placeholder reads the slot of the job, [`Job::slot`].
+    pub fn needs_slot(&self) -> bool {
+        let reads = |source| matches!(source, Source::Slot | Source::PaddedSlot);
+        self.placeholders().any(|placeholder| placeholder.any(&reads))
+    }
+
     /// Returns whether the template contains a placeholder.
     pub fn has_placeholders(&self) -> bool {
         self.placeholders().next().is_some()

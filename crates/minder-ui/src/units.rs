@@ -126,9 +126,39 @@ pub fn fine_time(text: &str) -> Result<Duration, String> {
     time(text).map_err(|_| invalid())
 }
 
+/// Parses a rate, such as 10/s, 100/m or 1/10s, and returns the time from one event to the next.
+///
+/// # Errors
+/// The text has another form, or the rate is less than one a year or more than a million a second.
+pub fn rate(text: &str) -> Result<Duration, String> {
+    let invalid =
+        || format!("invalid rate `{text}`: expected a number and a time, such as 10/s, 100/m or 1/10s");
+    let (number, per) = text.split_once('/').ok_or_else(invalid)?;
+    let number = number.parse::<u32>().ok().filter(|number| *number > 0).ok_or_else(invalid)?;
+    let is_unit = per.starts_with(|first: char| first.is_ascii_alphabetic());
+    let per = if is_unit { time(&format!("1{per}")) } else { time(per) }.map_err(|_| invalid())?;
+    let interval = per / number;
+    if interval < Duration::from_micros(1) || interval > Duration::from_secs(365 * 86_400) {
+        return Err(format!("`{text}` is out of range: the limits are one a year and 1,000,000 a second"));
+    }
+    Ok(interval)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rate_is_a_number_and_a_time() {
+        let rates = ["10/s", "100/m", "3/h", "1/10s", "2/0.5", "1000000/s"].map(rate);
+        let millis = [100, 600, 1_200_000, 10_000, 250].map(Duration::from_millis);
+        assert_eq!(rates[..5], millis.map(Ok));
+        assert_eq!(rates[5], Ok(Duration::from_micros(1)));
+        for invalid in ["", "10", "/s", "10/", "0/s", "-1/s", "1.5/s", "10/x", "10s", "2000000/s", "1/9999d"]
+        {
+            assert!(rate(invalid).is_err(), "{invalid}");
+        }
+    }
 
     #[test]
     fn fine_time_parses_short_units() {

@@ -8,6 +8,7 @@
 
 mod config;
 mod dependencies;
+mod key_limits;
 mod scheduler;
 mod handler;
 mod start_delay;

@@ -1,6 +1,6 @@
 //! Flags that delay, terminate and retry jobs.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use minder::{Signal, Termination};
 
 use crate::flags::RunFlags;
 use minder_runner::conditions::{self, Conditions};
-use minder_runner::config::{Control, JobStdin, Timeout};
+use minder_runner::config::{Control, JobStdin, LimitPer, Timeout};
 use minder_template::{Options, Template};
 use minder_ui::units::time;
 
@@ -66,6 +66,8 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
             None => None,
         },
         delay: control.delay.unwrap_or_default(),
+        start_interval: control.rate.unwrap_or_default(),
+        limit_per: limit_per(&control.limit_per, options)?,
         conditions: Conditions {
             load: control.load.as_deref().map(conditions::load).transpose().context("--load")?,
             memfree: control.memfree.filter(|size| *size > 0),
@@ -89,6 +91,25 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
         tty: control.tty,
         interactive: control.interactive,
     })
+}
+
+/// Parses the two arguments of `--limit-per`.
+fn limit_per(arguments: &[OsString], options: &Options) -> Result<Option<LimitPer>> {
+    let [.., text, max] = arguments else { return Ok(None) };
+    let max = max.to_str().and_then(|max| max.parse().ok()).filter(|max| *max > 0);
+    let Some(max) = max else {
+        let given = arguments[arguments.len() - 1].display();
+        bail!("--limit-per: invalid number `{given}`: expected how many jobs may run at once, such as 2");
+    };
+    let key = Template::text(text, options);
+    if !key.has_placeholders() {
+        let text = text.display();
+        bail!("--limit-per: `{text}` is the same for each job: use a placeholder such as {{1}}, or -j {max}");
+    }
+    if key.needs_slot() {
+        bail!("--limit-per: {{%}} is not known before a job starts: use its arguments, such as {{1}}");
+    }
+    Ok(Some(LimitPer { key, max }))
 }
 
 /// Returns what jobs read on standard input.

@@ -162,15 +162,16 @@ pub(crate) fn build(
     let Parsed { command_line, slots, order, runs_arguments, pipe, typed, mode, compat } = parsed;
     if compat == CompatMode::Own && mode.is_none() {
         let texts = command_line.words.iter().chain(&flags.output.tagstring).chain(&flags.output.results);
-        let texts = texts.chain(&flags.control.wd).chain(&flags.control.env);
+        let texts = texts.chain(&flags.control.wd).chain(&flags.control.env).chain(&flags.control.limit_per);
         check_column_names(texts, &flags, options, names)?;
     }
     let template = template(runs_arguments, &command_line.words, options)?;
     let tagstring = flags.output.tagstring.as_ref().map(|text| Template::text(text, options));
-    if let Some(columns) = input::max_columns(&flags, compat, command_line.width) {
-        check_columns([Some(&template), tagstring.as_ref()], columns)?;
-    }
     let control = control::control(&flags, options)?;
+    if let Some(columns) = input::max_columns(&flags, compat, command_line.width) {
+        let key = control.limit_per.as_ref().map(|limit| &limit.key);
+        check_columns([Some(&template), tagstring.as_ref(), key], columns)?;
+    }
     let files = output_files::output_files(&flags, options, compat, command_line.width, names, copies)?;
     if files.table().is_some()
         && let Some(flag) = conflicts::output_time_flag(&flags.output)
@@ -320,7 +321,7 @@ fn display(
 
 /// # Errors
 /// A placeholder refers to a later column.
-fn check_columns(templates: [Option<&Template>; 2], columns: usize) -> Result<()> {
+fn check_columns(templates: [Option<&Template>; 3], columns: usize) -> Result<()> {
     match templates.into_iter().flatten().try_for_each(|template| template.check_columns(columns)) {
         Err(error) if columns == 1 => bail!("{error} (`--colsep REGEXP` divides it into columns)"),
         checked => Ok(checked?),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use minder_ui::units::{count, fine_time, time};
+use minder_ui::units::{count, fine_time, rate, time};
 
 // See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]
@@ -45,6 +45,20 @@ pub(crate) struct ControlFlags {
     /// Minimum time between two job starts.
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Load and memory")]
     pub(crate) delay: Option<Duration>,
+
+    /// Start at most N jobs in a time: 10/s, 100/m.
+    ///
+    /// N/s, N/m and N/h; or N and a longer time, such as 1/10s. The starts are spread evenly. Retries do not
+    /// count, and wait for no turn.
+    #[arg(long, value_name = "N/TIME", value_parser = rate, help_heading = "Load and memory")]
+    pub(crate) rate: Option<Duration>,
+
+    /// Run at most N jobs at once for which TEXT has the same value.
+    ///
+    /// `--limit-per {1} 2` runs two jobs for each host of a list, whatever -j is. TEXT has placeholders.
+    /// Jobs for other values go first meanwhile; up to 10,000 jobs wait for theirs.
+    #[arg(long, num_args = 2, value_names = ["TEXT", "N"], help_heading = "Load and memory")]
+    pub(crate) limit_per: Vec<OsString>,
 
     /// Start no job while the load is N or more; N%: of processors.
     #[arg(long, value_name = "N|N%", help_heading = "Load and memory")]

@@ -88,6 +88,8 @@ pub(super) const FLAGS: &[Flag] = &[
     any_file("halt").daily().attempt(),
     any_file("termseq").attempt(),
     any_file("delay").attempt(),
+    any_file("rate").attempt(),
+    user_file("limit-per", COMMAND).attempt(),
     any_file("load").attempt(),
     any_file("memfree").attempt(),
     any_file("memsuspend").attempt(),

@@ -305,6 +305,10 @@ impl<'a> Preparer<'a> {
             let [mut job, mut slot] = [itoa::Buffer::new(); 2];
             command.env("MINDER_JOB", job.format(task.number)).env("MINDER_SLOT", slot.format(values.slot));
         }
+        if let Some(limit) = &control.limit_per {
+            // A job whose key cannot be made is refused here: see `RunWorker::key`.
+            limit.key.argv(values).map_err(|error| format!("--limit-per: {error}"))?;
+        }
         for (name, text) in &control.env_of_job {
             let args = text.argv(values).map_err(|error| error.to_string())?;
             command.env(name, args.into_iter().next().unwrap_or_default());

@@ -1,6 +1,7 @@
 //! The callbacks of one worker thread: each job becomes a command, each event becomes output and
 //! journal events, and each end is counted.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use minder::{ChildId, Error, ErrorKind, Event, Operation, Outcome, Termination};
 use minder_os::signals;
 
 use super::finish::Finisher;
+use super::job_values::waiting_job_values;
 use super::prepare::Preparer;
 use super::running_job::{AttemptEnd, RunningJob};
 use super::running_jobs::RunningJobs;
@@ -113,6 +115,16 @@ impl JobSource for RunWorker<'_> {
             return NextJob::Pending;
         }
         self.context.queue.next_job()
+    }
+
+    fn key(&mut self, task: &Task) -> Option<u64> {
+        let limit = self.context.config.control.limit_per.as_ref()?;
+        // An error is reported when the job is prepared.
+        let key = limit.key.argv(&waiting_job_values(self.context, task)).ok()?;
+        // Two keys with one hash share a limit, which is unlikely and does no harm.
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        Some(hasher.finish())
     }
 
     fn admit(&mut self, _start: Attempt, running: u64) -> bool {

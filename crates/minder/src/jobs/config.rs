@@ -15,8 +15,10 @@ use crate::backoff::Backoff;
 /// let retry = RetryPolicy::new().max_attempts(3);
 /// let config = SchedulerOptions::new()
 ///     .max_running(8)
+///     .max_per_key(Some(2))
 ///     .order(QueueOrder::LongestFirst)
 ///     .delay(Duration::from_millis(10)) // between two starts
+///     .start_interval(Duration::from_millis(100)) // ten new jobs a second
 ///     .halt(Some(HaltPolicy::new(HaltTrigger::Failed, Threshold::Count(3))))
 ///     .seed(1)
 ///     .retry(retry);
@@ -31,6 +33,8 @@ pub struct SchedulerOptions {
     pub(crate) retry: RetryPolicy,
     pub(crate) halt: Option<HaltPolicy>,
     pub(crate) delay: Duration,
+    pub(crate) start_interval: Duration,
+    pub(crate) max_per_key: Option<u32>,
     pub(crate) seed: u64,
 }
 
@@ -42,6 +46,8 @@ impl Default for SchedulerOptions {
             retry: RetryPolicy::default(),
             halt: None,
             delay: Duration::ZERO,
+            start_interval: Duration::ZERO,
+            max_per_key: None,
             seed: 0,
         }
     }
@@ -74,6 +80,21 @@ impl SchedulerOptions {
     /// Sets when to stop starting jobs. Default: `None`, never.
     pub fn halt(mut self, policy: Option<HaltPolicy>) -> Self {
         self.halt = policy;
+        self
+    }
+
+    /// Sets the time between the first starts of two jobs, at most a year: a rate. Later attempts at a job
+    /// do not count, and wait for no turn. A start that is up to 10 ms late does not delay the next one.
+    /// Default: zero.
+    pub fn start_interval(mut self, interval: Duration) -> Self {
+        self.start_interval = interval;
+        self
+    }
+
+    /// Sets how many jobs with the same [key](super::Scheduler::submit_keyed) may run at once; at least one
+    /// does. Default: `None`, any number.
+    pub fn max_per_key(mut self, count: Option<u32>) -> Self {
+        self.max_per_key = count;
         self
     }
 

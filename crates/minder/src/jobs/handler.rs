@@ -92,11 +92,15 @@ impl SpawnRequest {
 ///     fn cost(&self, file: &&'static str) -> u64 {
 ///         std::fs::metadata(file).map_or(0, |file| file.len())
 ///     }
+///     fn key(&mut self, file: &&'static str) -> Option<u64> {
+///         Some(file.len() as u64) // `SchedulerOptions::max_per_key` of each length run at once
+///     }
 ///     fn admit(&mut self, _attempt: Attempt, running: u64) -> bool {
 ///         running < 2 // the disk serves no more
 ///     }
 /// }
 /// let mut copies = Copies(vec!["a"].into_iter());
+/// assert_eq!(copies.key(&"a"), Some(1));
 /// assert_eq!(copies.cost(&"/no such file"), 0);
 /// assert!(matches!(copies.next_job(), NextJob::Ready("a")));
 /// assert!(matches!(copies.next_job(), NextJob::Exhausted));
@@ -112,6 +116,14 @@ pub trait JobSource {
     /// [`next_job`](Self::next_job) has returned the job. Default: 0.
     fn cost(&self, _job: &Self::Job) -> u64 {
         0
+    }
+
+    /// Returns the key of a job, if it has one: see [`Scheduler::submit_keyed`]. Called once, as
+    /// [`cost`](Self::cost). Default: `None`.
+    ///
+    /// [`Scheduler::submit_keyed`]: super::Scheduler::submit_keyed
+    fn key(&mut self, _job: &Self::Job) -> Option<u64> {
+        None
     }
 
     /// Returns whether a job may start now, while `running` others run. Called just before each start.

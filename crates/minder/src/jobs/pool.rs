@@ -677,7 +677,10 @@ impl<H: JobHandler> Worker<'_, H> {
             match self.handler.next_job() {
                 NextJob::Ready(job) => {
                     let cost = self.handler.cost(&job);
-                    state.scheduler.submit(job, cost);
+                    match self.handler.key(&job) {
+                        Some(key) => state.scheduler.submit_keyed(job, key, cost),
+                        None => state.scheduler.submit(job, cost),
+                    };
                 }
                 NextJob::Pending => break due,
                 NextJob::Exhausted => {

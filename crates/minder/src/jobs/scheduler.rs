@@ -2,15 +2,19 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::config::{HaltReason, HaltTrigger, QueueOrder, SchedulerOptions, Threshold};
 use super::dependencies::{Dependencies, DependencyError, Start};
+use super::key_limits::{Admission, KeyLimits};
 use crate::backoff::DELAY_MAX;
 use crate::random::Random;
 
 /// The least number of finished jobs of which a percentage is computed.
 const PERCENT_MIN: u64 = 3;
+/// The most by which a first start may be late and the next one still be on time, so that a wait that
+/// ends late does not lower the rate.
+const LATENESS_MAX: Duration = Duration::from_millis(10);
 
 /// The result of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +61,8 @@ pub struct Attempt {
 pub enum NextAction<J> {
     /// Start this job.
     Start(Attempt, J),
-    /// As many jobs run as may run at once.
+    /// As many jobs run as may run at once, or too many wait for one of their
+    /// [key](Scheduler::submit_keyed) to finish.
     Full,
     /// Jobs wait, and [`set_paused`](Scheduler::set_paused) forbids starts.
     Paused,
@@ -103,7 +108,7 @@ pub struct JobCounts {
 ///
 /// ```
 /// use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerOptions};
-/// use std::time::Instant;
+/// use std::time::{Duration, Instant};
 ///
 /// let mut scheduler = Scheduler::new(SchedulerOptions::default());
 /// let now = Instant::now();
@@ -125,6 +130,8 @@ pub struct Scheduler<J> {
     /// Failed jobs that wait for their next attempt.
     retries: BinaryHeap<Reverse<DelayedRetry<J>>>,
     dependencies: Dependencies<Pending<J>>,
+    /// The jobs that wait for others of their key. Boxed, because few runs have such a limit.
+    keys: Option<Box<KeyLimits<Pending<J>>>>,
     /// The running attempt of each slot.
     slots: Vec<Option<Running>>,
     free_slots: BinaryHeap<Reverse<u32>>,
@@ -137,6 +144,8 @@ pub struct Scheduler<J> {
     paused: bool,
     /// Before this time no job starts.
     not_before: Option<Instant>,
+    /// Before this time no job starts for the first time.
+    first_start_at: Option<Instant>,
     random: Random,
 }
 
@@ -145,6 +154,7 @@ struct Pending<J> {
     number: u64,
     attempt: u32,
     cost: u64,
+    key: Option<u64>,
     job: J,
 }
 
@@ -153,6 +163,7 @@ struct Pending<J> {
 struct Running {
     job: u64,
     cost: u64,
+    key: Option<u64>,
     attempt: u32,
     /// `true` if `is_last_attempt` said that the job will be retried if it fails.
     retry_promised: bool,
@@ -199,12 +210,14 @@ impl<J> Scheduler<J> {
     /// Creates an empty scheduler.
     pub fn new(config: SchedulerOptions) -> Self {
         let random = Random::new(config.seed);
+        let keys = config.max_per_key.map(|max| Box::new(KeyLimits::new(max)));
         Self {
             config,
             fifo: VecDeque::new(),
             by_cost: BinaryHeap::new(),
             retries: BinaryHeap::new(),
             dependencies: Dependencies::new(),
+            keys,
             slots: Vec::new(),
             free_slots: BinaryHeap::new(),
             counts: JobCounts::default(),
@@ -214,13 +227,44 @@ impl<J> Scheduler<J> {
             total: None,
             paused: false,
             not_before: None,
+            first_start_at: None,
             random,
         }
     }
 
     /// Adds a job, and returns its number. `cost` matters for the orders by cost alone.
     pub fn submit(&mut self, job: J, cost: u64) -> u64 {
-        let pending = self.number(job, cost);
+        let pending = self.number(job, cost, None);
+        let number = pending.number;
+        self.queue(pending);
+        number
+    }
+
+    /// Adds a job that has a key, and returns its number. Of the jobs with the same key, at most
+    /// [`SchedulerOptions::max_per_key`] run at once. The others do not hold up jobs with other keys; when
+    /// one of their key finishes, the first of them is the next to start.
+    ///
+    /// At most 10,000 jobs wait for others of their key. While that many do, [`next`](Self::next) returns
+    /// [`NextAction::Full`].
+    ///
+    /// ```
+    /// use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerOptions};
+    /// use std::time::Instant;
+    ///
+    /// let options = SchedulerOptions::new().max_running(8).max_per_key(Some(1));
+    /// let mut scheduler = Scheduler::new(options);
+    /// for (job, host) in [("a1", 1), ("a2", 1), ("b1", 2)] {
+    ///     scheduler.submit_keyed(job, host, 0);
+    /// }
+    /// let now = Instant::now();
+    /// let NextAction::Start(first, "a1") = scheduler.next(now) else { panic!() };
+    /// assert!(matches!(scheduler.next(now), NextAction::Start(_, "b1")), "it has another key");
+    /// assert_eq!(scheduler.next(now), NextAction::Empty);
+    /// scheduler.finish(first, "a1", JobResult::Success, now);
+    /// assert!(matches!(scheduler.next(now), NextAction::Start(_, "a2")));
+    /// ```
+    pub fn submit_keyed(&mut self, job: J, key: u64, cost: u64) -> u64 {
+        let pending = self.number(job, cost, Some(key));
         let number = pending.number;
         self.queue(pending);
         number
@@ -235,7 +279,7 @@ impl<J> Scheduler<J> {
     ///
     /// ```
     /// use minder::jobs::{NextAction, Scheduler, SchedulerOptions};
-    /// use std::time::Instant;
+    /// use std::time::{Duration, Instant};
     ///
     /// let mut scheduler = Scheduler::new(SchedulerOptions::new().max_running(2));
     /// let compile = scheduler.submit("compile", 0);
@@ -248,7 +292,7 @@ impl<J> Scheduler<J> {
     pub fn submit_after(&mut self, job: J, after: &[u64], cost: u64) -> Result<u64, DependencyError> {
         self.keep_results();
         let start = self.dependencies.check(after)?;
-        let pending = self.number(job, cost);
+        let pending = self.number(job, cost, None);
         let number = pending.number;
         match start {
             Start::Now => self.queue(pending),
@@ -267,7 +311,7 @@ impl<J> Scheduler<J> {
     ///
     /// ```
     /// use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerOptions};
-    /// use std::time::Instant;
+    /// use std::time::{Duration, Instant};
     ///
     /// let mut scheduler = Scheduler::new(SchedulerOptions::new());
     /// scheduler.keep_results();
@@ -288,21 +332,22 @@ impl<J> Scheduler<J> {
         let by_cost = self.by_cost.iter().map(|ranked| ranked.1.number);
         let retries = self.retries.iter().map(|Reverse(retry)| retry.1.number);
         let running = self.slots.iter().flatten().map(|running| running.job);
-        let unfinished = fifo.chain(by_cost).chain(retries).chain(running);
+        let keyed = self.keys.iter().flat_map(|keys| keys.waiting()).map(|pending| pending.number);
+        let unfinished = fifo.chain(by_cost).chain(retries).chain(running).chain(keyed);
         self.dependencies.begin(self.counts.submitted, unfinished);
     }
 
-    fn number(&mut self, job: J, cost: u64) -> Pending<J> {
+    fn number(&mut self, job: J, cost: u64, key: Option<u64>) -> Pending<J> {
         self.counts.submitted += 1;
         self.dependencies.note_submitted();
-        Pending { number: self.counts.submitted, attempt: 1, cost, job }
+        Pending { number: self.counts.submitted, attempt: 1, cost, key, job }
     }
 
     /// Notes that no more jobs will be submitted.
     ///
     /// ```
     /// use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerOptions};
-    /// use std::time::Instant;
+    /// use std::time::{Duration, Instant};
     ///
     /// let mut scheduler = Scheduler::new(SchedulerOptions::new());
     /// let now = Instant::now();
@@ -322,7 +367,7 @@ impl<J> Scheduler<J> {
     ///
     /// ```
     /// use minder::jobs::{NextAction, Scheduler, SchedulerOptions};
-    /// use std::time::Instant;
+    /// use std::time::{Duration, Instant};
     ///
     /// let mut scheduler = Scheduler::new(SchedulerOptions::new());
     /// scheduler.submit("job", 0);
@@ -336,6 +381,9 @@ impl<J> Scheduler<J> {
         self.by_cost.clear();
         self.retries.clear();
         self.dependencies.clear();
+        if let Some(keys) = &mut self.keys {
+            keys.clear();
+        }
     }
 
     /// Returns whether no more jobs will start, after a call of [`halt`](Self::halt) or by the policy.
@@ -367,7 +415,7 @@ impl<J> Scheduler<J> {
     ///
     /// ```
     /// use minder::jobs::{NextAction, Scheduler, SchedulerOptions};
-    /// use std::time::Instant;
+    /// use std::time::{Duration, Instant};
     ///
     /// let mut scheduler = Scheduler::new(SchedulerOptions::new());
     /// let now = Instant::now();
@@ -453,14 +501,22 @@ impl<J> Scheduler<J> {
         if let Some(at) = self.not_before.filter(|at| now < *at) {
             return if self.closed || self.has_waiting() { NextAction::Later(at) } else { self.empty(at) };
         }
-        let Some(pending) = self.pop_ready(now) else {
-            return match self.next_retry() {
-                Some(at) if self.closed => NextAction::Later(at),
-                _ => self.empty(now),
-            };
+        let Some(Pending { number, attempt, cost, key, job }) = self.pop_ready(now) else {
+            return self.nothing_ready(now);
         };
-        let Pending { number, attempt, cost, job } = pending;
-        NextAction::Start(self.start(number, attempt, cost, now), job)
+        NextAction::Start(self.start(number, attempt, cost, key, now), job)
+    }
+
+    /// Returns what to do while no job is ready to start.
+    fn nothing_ready(&self, now: Instant) -> NextAction<J> {
+        if self.keys.as_ref().is_some_and(|keys| keys.is_full()) {
+            return NextAction::Full;
+        }
+        let first_start = if self.has_waiting() { self.first_start_at } else { None };
+        match [first_start, self.next_retry()].into_iter().flatten().min() {
+            Some(at) if self.closed || first_start.is_some() => NextAction::Later(at),
+            _ => self.empty(now),
+        }
     }
 
     /// Returns what to do while no job waits except for its next attempt, which starts at `earliest` or
@@ -473,11 +529,11 @@ impl<J> Scheduler<J> {
     /// [`NextAction::Empty`]. The scheduler has no delay and is not paused.
     pub(super) fn submit_and_start(&mut self, now: Instant) -> Attempt {
         self.counts.submitted += 1;
-        self.start(self.counts.submitted, 1, 0, now)
+        self.start(self.counts.submitted, 1, 0, None, now)
     }
 
-    fn start(&mut self, job: u64, attempt: u32, cost: u64, now: Instant) -> Attempt {
-        let running = Some(Running { job, cost, attempt, retry_promised: false });
+    fn start(&mut self, job: u64, attempt: u32, cost: u64, key: Option<u64>, now: Instant) -> Attempt {
+        let running = Some(Running { job, cost, key, attempt, retry_promised: false });
         let slot = if let Some(Reverse(slot)) = self.free_slots.pop() {
             self.slots[slot as usize - 1] = running;
             slot
@@ -487,6 +543,10 @@ impl<J> Scheduler<J> {
         };
         if !self.config.delay.is_zero() {
             self.not_before = now.checked_add(self.config.delay.min(DELAY_MAX));
+        }
+        if attempt == 1 && !self.config.start_interval.is_zero() {
+            let due = self.first_start_at.unwrap_or(now).max(now.checked_sub(LATENESS_MAX).unwrap_or(now));
+            self.first_start_at = due.checked_add(self.config.start_interval.min(DELAY_MAX));
         }
         self.counts.running += 1;
         self.counts.retried += u64::from(attempt > 1);
@@ -505,7 +565,7 @@ impl<J> Scheduler<J> {
     ///
     /// ```
     /// use minder::jobs::{NextAction, Scheduler, SchedulerOptions};
-    /// use std::time::Instant;
+    /// use std::time::{Duration, Instant};
     ///
     /// let mut scheduler = Scheduler::new(SchedulerOptions::new());
     /// scheduler.submit("a", 0);
@@ -515,12 +575,19 @@ impl<J> Scheduler<J> {
     /// assert!(matches!(scheduler.next(Instant::now()), NextAction::Start(_, "a")));
     /// ```
     pub fn requeue(&mut self, attempt: Attempt, job: J) {
-        let Running { cost, .. } = self.free_slot(attempt);
+        let Running { cost, key, .. } = self.free_slot(attempt);
         self.counts.retried -= u64::from(attempt.attempt > 1);
         // A start that did not happen causes no delay. The delay before it has passed.
         self.not_before = None;
+        if attempt.attempt == 1 {
+            self.first_start_at =
+                self.first_start_at.and_then(|at| at.checked_sub(self.config.start_interval));
+        }
+        if let (Some(keys), Some(key)) = (&mut self.keys, key) {
+            keys.take_back(key);
+        }
         if !self.halted {
-            self.fifo.push_front(Pending { number: attempt.job, attempt: attempt.attempt, cost, job });
+            self.fifo.push_front(Pending { number: attempt.job, attempt: attempt.attempt, cost, key, job });
         }
     }
 
@@ -554,11 +621,16 @@ impl<J> Scheduler<J> {
     /// Ends an attempt. Returns whether its job succeeded, or `None` if the job runs again or is dropped.
     #[track_caller]
     fn end_attempt(&mut self, attempt: Attempt, job: J, result: JobResult, now: Instant) -> Option<bool> {
-        let Running { cost, retry_promised, .. } = self.free_slot(attempt);
+        let Running { cost, key, retry_promised, .. } = self.free_slot(attempt);
+        if let (Some(keys), Some(key)) = (&mut self.keys, key)
+            && let Some(next) = keys.end(key)
+        {
+            self.fifo.push_front(next);
+        }
         if result == JobResult::Requeue {
             if !self.halted {
                 self.counts.retried -= u64::from(attempt.attempt > 1);
-                self.queue_last(Pending { number: attempt.job, attempt: attempt.attempt, cost, job });
+                self.queue_last(Pending { number: attempt.job, attempt: attempt.attempt, cost, key, job });
             }
             return None;
         }
@@ -567,7 +639,7 @@ impl<J> Scheduler<J> {
             return None;
         }
         if may_retry && !self.halted {
-            let pending = Pending { number: attempt.job, attempt: attempt.attempt + 1, cost, job };
+            let pending = Pending { number: attempt.job, attempt: attempt.attempt + 1, cost, key, job };
             let delay = self.config.retry.backoff.delay(attempt.attempt, &mut self.random);
             let at = now.checked_add(delay).unwrap_or(now);
             self.retries.push(Reverse(DelayedRetry(at, pending)));
@@ -633,7 +705,8 @@ impl<J> Scheduler<J> {
     /// Returns whether no job waits, for its turn, for a retry or for a job that runs.
     fn is_idle(&self) -> bool {
         // A job that waits for others depends on one that waits or runs, or that was not released.
-        !self.has_waiting() && self.retries.is_empty() && !self.dependencies.has_blocked()
+        let waits_for_key = self.keys.as_ref().is_some_and(|keys| keys.has_waiting());
+        !self.has_waiting() && self.retries.is_empty() && !self.dependencies.has_blocked() && !waits_for_key
     }
 
     fn queue(&mut self, pending: Pending<J>) {
@@ -653,9 +726,31 @@ impl<J> Scheduler<J> {
         }
     }
 
+    /// Takes the next job that may start now. Those whose key has no room are kept until it has.
     fn pop_ready(&mut self, now: Instant) -> Option<Pending<J>> {
+        loop {
+            let pending = self.pop_due(now)?;
+            let (Some(keys), Some(key)) = (&mut self.keys, pending.key) else { return Some(pending) };
+            match keys.admit(key, pending) {
+                Admission::Start(pending) => return Some(pending),
+                Admission::Kept => (),
+                Admission::Full(pending) => {
+                    self.fifo.push_front(pending);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Takes the next job whose time has come.
+    fn pop_due(&mut self, now: Instant) -> Option<Pending<J>> {
         if self.retries.peek().is_some_and(|Reverse(retry)| retry.0 <= now) {
             return self.retries.pop().map(|Reverse(retry)| retry.1);
+        }
+        if self.first_start_at.is_some_and(|at| now < at) {
+            // One that was put back may be a later attempt.
+            let is_later_attempt = self.fifo.front().is_some_and(|pending| pending.attempt > 1);
+            return if is_later_attempt { self.fifo.pop_front() } else { None };
         }
         self.fifo.pop_front().or_else(|| self.by_cost.pop().map(|ranked| ranked.1))
     }

@@ -161,7 +161,8 @@ pub(super) enum ExtraThread {
 impl<T: Task, I: Iterator<Item = T>> TaskQueue<I, T> {
     /// Creates a queue of the tasks of `source`.
     pub(super) fn new(config: &SchedulerOptions, source: Option<I>, fault_threads: Option<usize>) -> Self {
-        let is_timed = !config.delay.is_zero() || config.retry.max_attempts > 1;
+        let is_timed =
+            !config.delay.is_zero() || !config.start_interval.is_zero() || config.retry.max_attempts > 1;
         let is_open = source.is_some();
         let mut scheduler = Scheduler::new(config.clone());
         if !is_open {

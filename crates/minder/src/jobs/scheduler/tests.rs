@@ -5,6 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::super::config::{HaltPolicy, RetryPolicy};
+use super::super::key_limits::WAITING_MAX;
 use super::*;
 
 mod model;
@@ -52,6 +53,91 @@ fn failed_job_is_retried_after_a_growing_delay() {
     scheduler.finish(attempt, job, JobResult::Failure, now);
     assert_eq!((scheduler.next(now), scheduler.is_exhausted()), (NextAction::Finished, true));
     assert_eq!(scheduler.counts(), JobCounts { submitted: 1, failed: 1, retried: 2, ..JobCounts::default() });
+}
+
+#[test]
+fn start_interval_limits_first_starts_alone() {
+    let ms = Duration::from_millis;
+    let options = |config: &mut SchedulerOptions| {
+        (config.start_interval, config.max_running) = (ms(100), 9);
+        config.retry = RetryPolicy::new().max_attempts(2);
+    };
+    let mut scheduler = Scheduler::new(config(options));
+    let begin = Instant::now();
+    for job in ["a", "b", "c", "d"] {
+        scheduler.submit(job, 0);
+    }
+    let (attempt, job) = start(&mut scheduler, begin);
+    assert_eq!(scheduler.next(begin), NextAction::Later(begin + ms(100)));
+    scheduler.finish(attempt, job, JobResult::Failure, begin + ms(1));
+    let (attempt, job) = start(&mut scheduler, begin + ms(1));
+    assert_eq!((job, attempt.attempt), ("a", 2), "a later attempt waits for no turn");
+    // The mean rate is kept when a start is a little late, and no burst follows a long pause.
+    assert_eq!(start(&mut scheduler, begin + ms(105)).1, "b");
+    let (attempt, job) = start(&mut scheduler, begin + ms(200));
+    assert_eq!(job, "c");
+    // A job that was put back was not started.
+    scheduler.requeue(attempt, job);
+    assert_eq!(start(&mut scheduler, begin + ms(300)).1, "c");
+    assert_eq!(scheduler.next(begin + ms(300)), NextAction::Later(begin + ms(390)));
+    assert_eq!(start(&mut scheduler, begin + ms(390)).1, "d");
+}
+
+#[test]
+fn jobs_wait_for_their_key_without_holding_up_others() {
+    let options = |config: &mut SchedulerOptions| (config.max_per_key, config.max_running) = (Some(2), 9);
+    let mut scheduler = Scheduler::new(config(options));
+    let now = Instant::now();
+    for (job, key) in [("a1", 1), ("a2", 1), ("a3", 1), ("b1", 2), ("a4", 1)] {
+        scheduler.submit_keyed(job, key, 0);
+    }
+    scheduler.submit("free", 0);
+    let started: Vec<_> = (0..4).map(|_| start(&mut scheduler, now)).collect();
+    assert_eq!(started.iter().map(|(_, job)| *job).collect::<Vec<_>>(), ["a1", "a2", "b1", "free"]);
+    assert_eq!(scheduler.next(now), NextAction::Empty, "more jobs may have other keys");
+    scheduler.close();
+    scheduler.finish(started[2].0, "b1", JobResult::Success, now);
+    assert_eq!(scheduler.next(now), NextAction::Empty, "no job of the first key has finished");
+    scheduler.finish(started[0].0, "a1", JobResult::Success, now);
+    let (third, job) = start(&mut scheduler, now);
+    assert_eq!(job, "a3");
+    // A start that did not happen keeps its place before the others of its key.
+    scheduler.requeue(third, job);
+    let (third, job) = start(&mut scheduler, now);
+    assert_eq!((job, scheduler.next(now)), ("a3", NextAction::Empty));
+    scheduler.finish(third, job, JobResult::Success, now);
+    let (fourth, job) = start(&mut scheduler, now);
+    assert_eq!(job, "a4");
+    for (attempt, job) in [(fourth, "a4"), (started[1].0, "a2"), (started[3].0, "free")] {
+        assert!(!scheduler.is_exhausted());
+        scheduler.finish(attempt, job, JobResult::Success, now);
+    }
+    assert!(scheduler.is_exhausted());
+}
+
+#[test]
+fn jobs_that_wait_for_their_key_are_limited() {
+    let options = |config: &mut SchedulerOptions| (config.max_per_key, config.max_running) = (Some(1), 9);
+    let mut scheduler = Scheduler::new(config(options));
+    let now = Instant::now();
+    let (first, _) = {
+        scheduler.submit_keyed(0, 1, 0);
+        start(&mut scheduler, now)
+    };
+    for job in 1..=WAITING_MAX {
+        assert_eq!(scheduler.next(now), NextAction::Empty);
+        scheduler.submit_keyed(job, 1, 0);
+    }
+    assert_eq!(scheduler.next(now), NextAction::Full);
+    scheduler.submit_keyed(WAITING_MAX + 1, 1, 0);
+    assert_eq!(scheduler.next(now), NextAction::Full);
+    let mut running = first;
+    for job in 0..=WAITING_MAX {
+        scheduler.finish(running, job, JobResult::Success, now);
+        let (next, number) = start(&mut scheduler, now);
+        assert_eq!(number, job + 1, "in the order of the queue");
+        running = next;
+    }
 }
 
 #[test]
