@@ -49,6 +49,8 @@ pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
         "work" => work(Path::new(word(1)), number(2), number(3))?,
         // raw WORD: exactly the bytes of the argument.
         "raw" => io::stdout().write_all(args.get(1).map_or(&[], |arg| arg.as_encoded_bytes()))?,
+        // variable NAME: its value.
+        "variable" => println!("{}", std::env::var(word(1)).unwrap_or_default()),
         // count-args ARG…: how many bytes each has.
         "count-args" => {
             for arg in args.iter().skip(1) {

@@ -66,6 +66,8 @@ pub enum Notice {
     NoHistory,
     /// The first three lines of a file of arguments end in CR-NL.
     CarriageReturns,
+    /// A line of a file of arguments looks like a comment, and was a job.
+    CommentLines,
     /// Arguments are read from the terminal.
     ReadingTerminal,
     /// The make jobserver is not used for jobs that need each other.
@@ -158,6 +160,7 @@ impl Notice {
                 | Self::ReadingAllInput
                 | Self::NoHistory
                 | Self::CarriageReturns
+                | Self::CommentLines
                 | Self::JobserverIgnored { .. }
                 | Self::JobserverUnavailable { .. }
                 | Self::NoRecord { .. }
@@ -166,6 +169,8 @@ impl Notice {
         )
     }
 }
+
+const COMMENT_LINES: &str = "lines that begin with `#` were arguments (--skip-comments leaves them out)";
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -201,6 +206,7 @@ impl fmt::Display for Notice {
                 "the first three values end in CR-NL, as in files from Windows, and the CR is part of them \
                  (`-d '\\r\\n'` removes it)",
             ),
+            Self::CommentLines => f.write_str(COMMENT_LINES),
             Self::ReadingTerminal => {
                 f.write_str("reading arguments from the terminal, one per line; Ctrl-D ends them")
             }

@@ -6,7 +6,6 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -138,7 +137,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let jobs = arguments.total();
     let confirm = confirm.map(|confirm| ConfirmPrompt::new(&config.template, confirm));
     let first_job = arguments.first_job();
-    let carriage_returns = arguments.carriage_returns();
+    let findings = arguments.findings();
     let source = job_source(&config, arguments, slots, Some(&recorder), &*observer)?;
     let queue = JobQueue::open(source, Arc::clone(&resumed.filter), config.total, confirm);
     let workers = worker_count(&config, slots, queue.total());
@@ -186,9 +185,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     recorder.begin();
     let (stats, signal) = run_threads(&context, &main_loop, &mut sets, guard, started_at);
     write_rest(&context);
-    if carriage_returns.load(Ordering::Relaxed) {
-        observer.notice(&Notice::CarriageReturns);
-    }
+    findings.notices().for_each(|notice| observer.notice(&notice));
     let report = outcome::report(&context, stats, signal, guard.orphans(), started_at.elapsed());
     let report = finish(&context, &filter, jobs, report);
     main_loop.wait_for_readers(guard, &context, &report);

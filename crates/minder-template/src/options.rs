@@ -13,6 +13,9 @@ pub struct Options {
     /// The shell of shell lines. The default is the shell of the operating system, `/bin/sh` or
     /// `cmd.exe`.
     pub shell: Option<OsString>,
+    /// A pipeline in a line fails if any of its commands does, not only the last (`set -o pipefail`). The
+    /// shell must have that option.
+    pub pipefail: bool,
     /// The arguments that form a shell line.
     pub form: Form,
     /// The part of the template that is repeated for each argument of a job.
@@ -58,6 +61,7 @@ impl Default for Options {
         Options {
             placeholders: PlaceholderSet::default(),
             shell: None,
+            pipefail: false,
             form: Form::Auto,
             repeat: Repeat::Joined,
             quote: false,

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 use crate::error::{Error, ErrorKind};
 use crate::job::Invocation;
-use crate::kinds::{ShellSet, base_name};
+use crate::kinds::{ALL, DASH, ShellSet, base_name};
 use crate::placeholder::set::PlaceholderSet;
 
 /// The maximum nesting of commands and expansions.
@@ -30,6 +30,8 @@ pub(crate) struct Shell {
     pub(crate) dialect: Dialect,
     /// The POSIX shells that it may be, or `None` if it is unknown or not a POSIX shell.
     pub(crate) kinds: Option<ShellSet>,
+    /// `true` if a pipeline fails if any of its commands does.
+    pub(crate) pipefail: bool,
 }
 
 const POWERSHELL: [&str; 2] = ["pwsh", "powershell"];
@@ -62,7 +64,7 @@ pub(crate) fn shell(asked: Option<&OsStr>) -> Shell {
     let name = base_name(&program);
     let dialect = dialect(&name).unwrap_or(Dialect::Posix);
     let kinds = ShellSet::of(&program, &name);
-    Shell { program, name, dialect, kinds }
+    Shell { program, name, dialect, kinds, pipefail: false }
 }
 
 fn dialect(name: &str) -> Option<Dialect> {
@@ -82,6 +84,19 @@ fn names_cmd(shell: &OsStr) -> bool {
 }
 
 impl Shell {
+    /// Returns the shell with `-o pipefail`, if that is wanted. Refuses one that may not have it: dash has
+    /// it since 0.5.13 only.
+    pub(crate) fn with_pipefail(self, is_wanted: bool) -> Result<Self, Error> {
+        if is_wanted && !self.kinds.is_some_and(|kinds| kinds.is_within(ALL.without(DASH))) {
+            let text = format!(
+                "`{}` may have no option `pipefail`: use `--shell` with bash, busybox, zsh, ksh, mksh or yash",
+                self.name
+            );
+            return Err(Error::new(ErrorKind::Shell, text));
+        }
+        Ok(Self { pipefail: is_wanted, ..self })
+    }
+
     /// Refuses a shell that is unknown, or that this operating system does not have.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let Shell { name, .. } = self;
@@ -105,8 +120,12 @@ impl Shell {
         let flags: &[&str] = match self.dialect {
             Dialect::Cmd => &CMD,
             Dialect::PowerShell => &["-NoProfile", "-NonInteractive", "-Command"],
-            Dialect::Posix if self.name == "busybox" => &["sh", "-c"],
-            Dialect::Posix => &["-c"],
+            Dialect::Posix => match (self.name == "busybox", self.pipefail) {
+                (true, true) => &["sh", "-o", "pipefail", "-c"],
+                (true, false) => &["sh", "-c"],
+                (false, true) => &["-o", "pipefail", "-c"],
+                (false, false) => &["-c"],
+            },
         };
         let flags = flags.iter().map(OsString::from);
         [self.program.clone()].into_iter().chain(flags).collect()

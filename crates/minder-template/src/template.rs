@@ -69,13 +69,15 @@ impl Template {
     }
 
     /// Returns a template without a command: the arguments of each job are a line for the shell.
-    /// The caller is responsible for their content.
-    pub fn script(shell: Option<&OsStr>) -> Template {
-        Template {
-            kind: TemplateKind::Script(shell::shell(shell)),
-            value_rules: ValueRules::default(),
-            lenient: false,
-        }
+    /// The caller is responsible for their content. Of the options, only the shell and its options count.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Shell`] if the shell does not have [`Options::pipefail`], which is wanted.
+    pub fn script(options: &Options) -> Result<Template, Error> {
+        let kind =
+            TemplateKind::Script(shell::shell(options.shell.as_deref()).with_pipefail(options.pipefail)?);
+        Ok(Template { kind, value_rules: ValueRules::default(), lenient: false })
     }
 
     /// Parses a text with placeholders that is not a command, such as a tag. It expands to one
@@ -299,6 +301,7 @@ fn is_line(argument: &OsStr, options: &Options) -> bool {
 fn line(line: &OsStr, options: &Options) -> Result<TemplateKind, Error> {
     let shell = shell::shell(options.shell.as_deref());
     shell.check()?;
+    let shell = shell.with_pipefail(options.pipefail)?;
     Ok(match shell.dialect {
         shell::Dialect::Posix => TemplateKind::Shell(line::Line::parse(line, options, &shell)?),
         _ => TemplateKind::Environment(env_vars::Line::parse(line, options, shell)?),

@@ -5,6 +5,7 @@ use minder::Stdio;
 use super::{Run, minder, run_to_end, run_with_input, temp_dir};
 #[cfg(unix)]
 use super::{file, input, minder_as, pipe};
+use crate::support::TEST_CHILD;
 
 #[test]
 fn job_starts_before_the_next_line_arrives() {
@@ -385,4 +386,35 @@ fn words_and_stdin_refuse_flags_that_contradict_them() {
     ] {
         run_to_end(line).exit_code(255).error_line(&[flag]);
     }
+}
+
+#[test]
+fn skip_comments_leaves_out_lines_of_files_alone() {
+    let dir = temp_dir();
+    let list = dir.path().join("list");
+    std::fs::write(&list, "# first\na\n\n   # indented\n#last\n a # b\n#").expect("write file");
+    let flags = "run -k --skip-comments CHILD echo-args";
+    let shown = Run::start(minder(flags).arg("::::").arg(&list)).wait().exit_code(0);
+    assert_eq!((shown.text().as_str(), shown.err.as_str()), ("\"a\"\n\" a # b\"\n", ""));
+    let shown = Run::start(minder(flags).args([":::", "# a", ""])).wait().exit_code(0);
+    assert_eq!(shown.text(), "\"# a\"\n\"\"\n");
+}
+
+#[test]
+fn env_file_sets_variables_that_env_overrides() {
+    let dir = temp_dir();
+    let file = dir.path().join("job.env");
+    let text = "# comment\nexport FIRST=1\n\nSECOND=\"two words\"\nTHIRD='$FIRST'\nFOURTH=$FIRST/4\n";
+    std::fs::write(&file, text).expect("write file");
+    let shown = |more: &[&str]| {
+        let mut command = minder("run -k --env-file");
+        command.arg(&file).args(more).args([TEST_CHILD, "variable", ":::"]);
+        Run::start(command.args(["FIRST", "SECOND", "THIRD", "FOURTH"])).wait().exit_code(0).text()
+    };
+    assert_eq!(shown(&[]), "1\ntwo words\n$FIRST\n1/4\n");
+    assert_eq!(shown(&["--env", "FIRST=9"]), "9\ntwo words\n$FIRST\n1/4\n");
+
+    std::fs::write(&file, vec![b'#'; (1 << 20) + 1]).expect("write file");
+    let refused = Run::start(minder("run --env-file").arg(&file).args(["true", ":::", "a"])).wait();
+    assert!(refused.exit_code(255).err.ends_with("it has more than 1 MiB\n"));
 }

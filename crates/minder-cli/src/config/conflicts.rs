@@ -106,6 +106,7 @@ fn pairs(flags: &RunFlags) -> Vec<Pair> {
         (words, (input.csv, "--csv")),
         (words, (input.header.is_some(), "--header")),
         (words, (input.skip_first_line, "--skip-first-line")),
+        (words, (input.skip_comments, "--skip-comments")),
         (words, (input.trim.is_some(), "--trim")),
         (words, parts),
         (stdin, parts),

@@ -1,7 +1,9 @@
 //! Flags that delay, terminate and retry jobs.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -16,29 +18,13 @@ use minder_ui::units::time;
 
 /// The default of `--retry-delay` for `--retries 0`, which retries a job until it succeeds.
 const ENDLESS_RETRY_DELAY: Duration = Duration::from_secs(1);
+/// The largest file of variables: more does not fit into the environment of a program.
+const ENV_FILE_MAX: u64 = 1 << 20;
 
 /// Returns the time-outs, retries, conditions and environment of the jobs.
 pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
     let control = &flags.control;
-    let mut env = Vec::new();
-    let mut env_of_job = Vec::new();
-    for variable in &control.env {
-        let bytes = variable.as_encoded_bytes();
-        if let Some(at) = bytes.iter().position(|byte| *byte == b'=') {
-            if at == 0 {
-                bail!("--env `{}` has no name", variable.display());
-            }
-            let part = |bytes: &[u8]| minder_os::encoding::os_string_from_encoded(bytes.to_vec());
-            let name = part(&bytes[..at]);
-            let text = part(&bytes[at + 1..]);
-            let template = Template::text(&text, options);
-            if !flags.parallel_env && template.has_placeholders() {
-                env_of_job.push((name, template));
-            } else {
-                env.push((name, text));
-            }
-        }
-    }
+    let JobVariables { env, env_of_job } = job_variables(flags, options)?;
     if let Some(name) = &control.process_slot_var
         && (name.is_empty() || name.as_encoded_bytes().contains(&b'='))
     {
@@ -91,6 +77,65 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
         tty: control.tty,
         interactive: control.interactive,
     })
+}
+
+/// Adds the variables of a file. No message shows its text, which may be a secret.
+fn read_env_file(path: &Path, env: &mut Vec<(OsString, OsString)>) -> Result<()> {
+    let cannot = || format!("cannot use --env-file `{}`", path.display());
+    let mut bytes = Vec::new();
+    let file = File::open(path).with_context(cannot)?;
+    file.take(ENV_FILE_MAX + 1).read_to_end(&mut bytes).with_context(cannot)?;
+    if bytes.len() as u64 > ENV_FILE_MAX {
+        bail!("{}: it has more than 1 MiB", cannot());
+    }
+    let Ok(text) = String::from_utf8(bytes) else { bail!("{}: it is not UTF-8", cannot()) };
+    for variable in dotenvy::from_read_iter(text.as_bytes()) {
+        match variable {
+            Ok((name, value)) => env.push((name.into(), value.into())),
+            Err(dotenvy::Error::LineParse(wrong, _)) => {
+                let line = text.lines().take_while(|line| !line.contains(&wrong)).count() + 1;
+                bail!("{}: line {line}: expected NAME=VALUE, or NAME='VALUE' for other characters", cannot());
+            }
+            Err(error) => bail!("{}: {error}", cannot()),
+        }
+    }
+    Ok(())
+}
+
+/// Variables that flags set for the jobs.
+#[derive(Default)]
+struct JobVariables {
+    /// The same for all jobs.
+    env: Vec<(OsString, OsString)>,
+    /// With placeholders.
+    env_of_job: Vec<(OsString, Template)>,
+}
+
+/// Returns the variables that `--env-file` and `--env` set. The latter win.
+fn job_variables(flags: &RunFlags, options: &Options) -> Result<JobVariables> {
+    let control = &flags.control;
+    let mut variables = JobVariables::default();
+    for file in &control.env_file {
+        read_env_file(file, &mut variables.env)?;
+    }
+    for variable in &control.env {
+        let bytes = variable.as_encoded_bytes();
+        if let Some(at) = bytes.iter().position(|byte| *byte == b'=') {
+            if at == 0 {
+                bail!("--env `{}` has no name", variable.display());
+            }
+            let part = |bytes: &[u8]| minder_os::encoding::os_string_from_encoded(bytes.to_vec());
+            let name = part(&bytes[..at]);
+            let text = part(&bytes[at + 1..]);
+            let template = Template::text(&text, options);
+            if !flags.parallel_env && template.has_placeholders() {
+                variables.env_of_job.push((name, template));
+            } else {
+                variables.env.push((name, text));
+            }
+        }
+    }
+    Ok(variables)
 }
 
 /// Parses the two arguments of `--limit-per`.

@@ -77,7 +77,9 @@ pub(super) fn options(
     }
     Ok(Options {
         placeholders,
-        shell: flags.shell.clone(),
+        // bash has the option wherever it is, and the shell of the system often has not.
+        shell: flags.shell.clone().or_else(|| flags.pipefail.then(|| "bash".into())),
+        pipefail: flags.pipefail,
         form: if parallel { Form::Line } else { Form::Auto },
         repeat: if context { Repeat::Context } else { Repeat::Joined },
         quote: *quote,
@@ -187,7 +189,8 @@ impl ParsedCommandLine {
             // With an explicit separator, every other byte belongs to the argument.
             windows_text: std::env::consts::FAMILY == "windows" && !input.null && input.delimiter.is_none(),
             header: header(input, flags.pipe.is_wanted())?,
-            carriage_returns: std::sync::Arc::default(),
+            findings: std::sync::Arc::default(),
+            skip_comments: input.skip_comments,
             trim: match (input.trim, &columns) {
                 (Some(trim), _) => Trim {
                     left: matches!(trim, TrimFlag::L | TrimFlag::Lr),

@@ -245,7 +245,7 @@ pub(crate) fn recorded_template(flags: &RunFlags) -> Result<Template> {
 
 fn template(runs_arguments: bool, words: &[OsString], options: &Options) -> Result<Template> {
     if runs_arguments {
-        return Ok(Template::script(options.shell.as_deref()));
+        return Ok(Template::script(options)?);
     }
     Ok(Template::parse(words, options)?)
 }

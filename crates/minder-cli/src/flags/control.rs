@@ -1,6 +1,7 @@
 //! Flags of `minder run` that delay, end and retry jobs.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -131,6 +132,15 @@ pub(crate) struct ControlFlags {
     /// `NAME` without a value is accepted and has no effect: jobs inherit the whole environment.
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Environment of the jobs")]
     pub(crate) env: Vec<OsString>,
+
+    /// Set variables for the jobs from lines NAME=VALUE of a file.
+    ///
+    /// Empty lines and comments are skipped, `export` before a name is accepted, and values may be quoted as
+    /// in a shell: in double quotes and without quotes, $NAME stands for a variable. No line is run. --env
+    /// overrides them, and so does a later file. The file is read again by `minder resume`; the record has
+    /// its name only.
+    #[arg(long, value_name = "FILE", help_heading = "Environment of the jobs")]
+    pub(crate) env_file: Vec<PathBuf>,
 
     /// Pass the number of the job's slot in this variable.
     #[arg(long, value_name = "NAME", help_heading = "Environment of the jobs")]

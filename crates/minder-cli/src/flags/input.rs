@@ -57,6 +57,12 @@ pub(crate) struct InputFlags {
     #[arg(long, value_name = "REGEXP")]
     pub(crate) header: Option<String>,
 
+    /// Skip empty lines, and lines that begin with `#`.
+    ///
+    /// Of files and standard input; blanks may precede the `#`. Arguments after `:::` are not concerned.
+    #[arg(long)]
+    pub(crate) skip_comments: bool,
+
     /// Skip the first line.
     #[arg(long)]
     pub(crate) skip_first_line: bool,

@@ -15,6 +15,7 @@ pub(super) const FLAGS: &[Flag] = &[
     user_file("colsep", INPUT).daily(),
     user_file("csv", INPUT),
     user_file("header", INPUT).daily(),
+    user_file("skip-comments", INPUT),
     user_file("skip-first-line", INPUT),
     user_file("link", INPUT),
     user_file("trim", INPUT),
@@ -101,6 +102,7 @@ pub(super) const FLAGS: &[Flag] = &[
     any_file("timer-slack"),
     user_file("wd", FILES),
     user_file("env", ENVIRONMENT),
+    user_file("env-file", ENVIRONMENT),
     user_file("process-slot-var", ENVIRONMENT),
     user_file("stdin", FILES),
     any_file("tty"),
@@ -136,6 +138,7 @@ pub(super) const FLAGS: &[Flag] = &[
     typed_only("dry-run", ONE_LINE).daily().unrecorded(),
     // `RunFlags` of `run.rs`
     user_file("shell", PROGRAM),
+    user_file("pipefail", PROGRAM),
     typed_only("parallel-env", PARALLEL),
     any_file("leak").attempt(),
     any_file("grace").attempt(),

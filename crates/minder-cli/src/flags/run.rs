@@ -88,6 +88,13 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "PATH", help_heading = "Environment of the jobs")]
     pub(crate) shell: Option<OsString>,
 
+    /// Fail a shell line if any command of a pipeline fails, not only the last.
+    ///
+    /// With it, a failing `dump` in `dump {} | gzip` fails the job. The shell gets the option `-o pipefail`.
+    /// Without --shell, bash runs the lines.
+    #[arg(long, help_heading = "Environment of the jobs")]
+    pub(crate) pipefail: bool,
+
     /// Set PARALLEL_SEQ, PARALLEL_JOBSLOT and PARALLEL_PID for the jobs, as GNU parallel does. In the
     /// record, the flag marks a run with GNU parallel's command line.
     #[arg(long, hide = true)]

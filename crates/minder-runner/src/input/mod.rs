@@ -21,8 +21,8 @@ pub use self::{
     batching::{CostFn, FitsFn, LineLimit},
     columns::Columns,
     plan::{
-        ArgsPerJob, BYTES_MAX, Fill, Header, InputPlan, InvalidArgument, JobArgs, Kind, Record, Source, Trim,
-        WordUnit,
+        ArgsPerJob, BYTES_MAX, Fill, Header, InputFindings, InputPlan, InvalidArgument, JobArgs, Kind,
+        Record, Source, Trim, WordUnit,
     },
     reader::ArgumentReader,
     words::{Separation, Word, WordError, WordSplitter},

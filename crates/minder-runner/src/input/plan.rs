@@ -5,9 +5,10 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::columns::Columns;
+use crate::notice::Notice;
 
 /// The sources of records, and the rules by which they are cut.
 #[derive(Debug, Default)]
@@ -31,6 +32,8 @@ pub struct InputPlan {
     pub eof: Option<Vec<u8>>,
     /// `true` if records that are empty or contain only whitespace are skipped.
     pub skip_blank: bool,
+    /// `true` if lines of files that are empty, or begin with `#` after any blanks, are skipped.
+    pub skip_comments: bool,
     /// `true` if the first record is skipped.
     pub skip_first: bool,
     /// `true` if a source without records counts as one empty value next to other sources.
@@ -39,8 +42,27 @@ pub struct InputPlan {
     pub link: bool,
     /// The rules for the number of records of a job.
     pub arity: ArgsPerJob,
-    /// Set to `true` where the first three lines of a file end in CR-NL, and the CR stays in the values.
-    pub carriage_returns: Arc<AtomicBool>,
+    /// What is noticed while files are read.
+    pub findings: Arc<InputFindings>,
+}
+
+/// What is noticed while files are read, for a message at the end of the run.
+#[derive(Debug, Default)]
+pub struct InputFindings {
+    /// The first three lines of a file end in CR-NL, and the CR stays in the values.
+    pub carriage_returns: AtomicBool,
+    /// A line that begins with `# ` is a value.
+    pub comments: AtomicBool,
+}
+
+impl InputFindings {
+    /// Returns the messages about what was noticed.
+    pub(crate) fn notices(&self) -> impl Iterator<Item = Notice> {
+        let carriage_returns = self.carriage_returns.load(Ordering::Relaxed);
+        let comments = self.comments.load(Ordering::Relaxed);
+        let notices = [(carriage_returns, Notice::CarriageReturns), (comments, Notice::CommentLines)];
+        notices.into_iter().filter_map(|(is_found, notice)| is_found.then_some(notice))
+    }
 }
 
 impl InputPlan {

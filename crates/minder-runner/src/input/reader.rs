@@ -2,14 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Result;
 
 use crate::input::batching::ArgBatcher;
 use crate::input::batching::{self};
-use crate::input::plan::{Header, InputPlan, JobArgs, Kind, Record, Source};
+use crate::input::plan::{Header, InputFindings, InputPlan, JobArgs, Kind, Record, Source};
 use crate::input::product::Combined;
 use crate::input::records::Records;
 
@@ -40,7 +39,7 @@ pub struct ArgumentReader {
     /// A regular file with one record per job: its records can be counted beforehand.
     countable: Option<(File, u8)>,
     first_job: ColumnCount,
-    carriage_returns: Arc<AtomicBool>,
+    findings: Arc<InputFindings>,
 }
 
 impl ArgumentReader {
@@ -77,18 +76,10 @@ impl ArgumentReader {
             names.append(&mut source_names);
             readers.push((records, source.linked));
         }
-        let carriage_returns = Arc::clone(&plan.carriage_returns);
+        let findings = Arc::clone(&plan.findings);
         let combined = Combined::new(readers, plan.link, plan.empty_counts);
         let batcher = ArgBatcher::new(combined, plan.arity, slots);
-        Ok(Self {
-            names,
-            may_block,
-            batcher,
-            total,
-            countable,
-            first_job: ColumnCount::default(),
-            carriage_returns,
-        })
+        Ok(Self { names, may_block, batcher, total, countable, first_job: ColumnCount::default(), findings })
     }
 
     /// Returns the next job's arguments, or `None` at the end.
@@ -103,9 +94,9 @@ impl ArgumentReader {
         Ok(next)
     }
 
-    /// Returns what becomes `true` when the first three lines of a file end in CR-NL.
-    pub(crate) fn carriage_returns(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.carriage_returns)
+    /// Returns what is noticed while files are read.
+    pub(crate) fn findings(&self) -> Arc<InputFindings> {
+        Arc::clone(&self.findings)
     }
 
     /// Returns the number of arguments of the first job, which is set when that job is read.
@@ -183,7 +174,8 @@ fn countable(plan: &InputPlan) -> Option<(File, u8)> {
         && plan.arity.records() == 1
         && plan.eof.is_none()
         && plan.words.is_none()
-        && !plan.skip_blank;
+        && !plan.skip_blank
+        && !plan.skip_comments;
     let ([Source { kind, .. }], [separator], true, false) =
         (plan.sources.as_slice(), plan.separator.as_slice(), plain, plan.skip_first)
     else {

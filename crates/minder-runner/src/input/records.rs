@@ -5,12 +5,13 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, bail};
 use minder_os::stdio::{StdStream, std_file};
 
 use crate::blocking_io;
+use crate::input::InputFindings;
 use crate::input::InputPlan;
 use crate::input::InvalidArgument;
 use crate::input::Kind;
@@ -39,7 +40,20 @@ pub(crate) struct Records {
     trim: Trim,
     eof: Option<Vec<u8>>,
     skip_blank: bool,
+    /// What becomes of comments.
+    comments: Comments,
     finished: bool,
+}
+
+/// What becomes of lines that begin with `#`.
+#[derive(Debug)]
+enum Comments {
+    /// They are skipped, and empty lines, too.
+    Skipped,
+    /// They are values. The first that looks like a comment is noted.
+    Values(Arc<InputFindings>),
+    /// They are values, and one was noted or they are not looked for.
+    Noted,
 }
 
 #[derive(Debug)]
@@ -60,7 +74,7 @@ impl Records {
             let mut splitter = RecordSplitter::new(file, name, plan.separator.clone(), most);
             splitter.windows_text = plan.windows_text;
             if plan.columns.is_none() && !plan.trim.right && plan.separator == b"\n" {
-                splitter.carriage_returns = Some((0, Arc::clone(&plan.carriage_returns)));
+                splitter.carriage_returns = Some((0, Arc::clone(&plan.findings)));
             }
             ValueSource::Splitter(Box::new(splitter))
         };
@@ -75,6 +89,11 @@ impl Records {
             trim: plan.trim,
             eof: plan.eof.clone(),
             skip_blank: plan.skip_blank,
+            comments: match (&source.kind, plan.skip_comments) {
+                (Kind::Arguments(_), _) => Comments::Noted,
+                (_, true) => Comments::Skipped,
+                (_, false) => Comments::Values(Arc::clone(&plan.findings)),
+            },
             finished: false,
         })
     }
@@ -107,6 +126,19 @@ impl Records {
             }
             if self.skip_blank && value.as_encoded_bytes().iter().all(u8::is_ascii_whitespace) {
                 continue;
+            }
+            match &self.comments {
+                Comments::Skipped => {
+                    let text = value.as_encoded_bytes().trim_ascii_start();
+                    if text.is_empty() || text.starts_with(b"#") {
+                        continue;
+                    }
+                }
+                Comments::Values(findings) if value.as_encoded_bytes().starts_with(b"# ") => {
+                    findings.comments.store(true, Ordering::Relaxed);
+                    self.comments = Comments::Noted;
+                }
+                Comments::Values(_) | Comments::Noted => (),
             }
             let mut columns = match &self.columns {
                 Some(columns) => columns.cut(value),
@@ -174,7 +206,7 @@ struct RecordSplitter {
     windows_text: bool,
     /// The number of records that end in a carriage return so far, until one does not, and the flag
     /// that three of them set.
-    carriage_returns: Option<(u8, Arc<AtomicBool>)>,
+    carriage_returns: Option<(u8, Arc<InputFindings>)>,
     /// `true` if no record was returned yet.
     first: bool,
     buffer: Vec<u8>,
@@ -303,7 +335,7 @@ impl RecordSplitter {
         if let Some((count, found)) = &mut self.carriage_returns {
             *count += 1;
             let is_more = bytes.ends_with(b"\r") && *count < 3;
-            found.fetch_or(bytes.ends_with(b"\r") && *count == 3, Ordering::Relaxed);
+            found.carriage_returns.fetch_or(bytes.ends_with(b"\r") && *count == 3, Ordering::Relaxed);
             if !is_more {
                 self.carriage_returns = None;
             }

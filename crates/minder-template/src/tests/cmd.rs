@@ -9,7 +9,13 @@ use crate::shell::{self, Dialect, Shell};
 use crate::windows::env_vars::Line;
 
 fn cmd() -> Shell {
-    Shell { program: "cmd.exe".into(), name: "cmd".to_owned(), dialect: Dialect::Cmd, kinds: None }
+    Shell {
+        program: "cmd.exe".into(),
+        name: "cmd".to_owned(),
+        dialect: Dialect::Cmd,
+        kinds: None,
+        pipefail: false,
+    }
 }
 
 fn line(template: &str, options: &Options) -> Result<Line, Error> {
