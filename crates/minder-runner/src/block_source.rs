@@ -10,7 +10,8 @@ use minder::jobs::NextJob;
 
 use crate::input::ArgumentReader;
 use crate::input::JobArgs;
-use crate::splitter::InputSplitter;
+use crate::splitter::InputQueue;
+use crate::splitter::InputReader;
 use crate::splitter::JobInput;
 
 /// The most values that are read ahead.
@@ -19,7 +20,9 @@ const AHEAD_MAX: usize = 64;
 /// The source of jobs with `--pipe`.
 #[derive(Debug)]
 pub(crate) struct BlockSource {
-    pub(crate) splitter: Arc<InputSplitter>,
+    pub(crate) queue: Arc<InputQueue>,
+    /// Fills the queue, until the reader thread takes it.
+    pub(crate) reader: Option<InputReader>,
     /// Values for the jobs, in their order.
     pub(crate) values: Values,
     /// `true` if a value is the command, so that a job without one cannot run.
@@ -83,7 +86,7 @@ impl BlockSource {
     pub(crate) fn next(&mut self, number: u64) -> Result<NextJob<(JobInput, JobArgs)>> {
         let block = match self.pending.take() {
             Some(block) => block,
-            None => match self.splitter.next() {
+            None => match self.queue.next() {
                 NextJob::Ready(block) => block,
                 NextJob::Pending => return Ok(NextJob::Pending),
                 NextJob::Exhausted => return Ok(NextJob::Exhausted),

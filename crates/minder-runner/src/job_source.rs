@@ -2,6 +2,7 @@
 //! blocks of the input.
 
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use minder_os::stdio::{StdStream, std_file};
@@ -14,7 +15,7 @@ use crate::notice::Notice;
 use crate::observer::Observer;
 use crate::queue::JobSource;
 use crate::recorder::RunRecorder;
-use crate::splitter::{BlockSize, InputSplitter, SplitterSource, StreamSource};
+use crate::splitter::{BlockSize, InputReader, SplitterSource, StreamSource};
 
 /// Opens the source of jobs. In another order than that of the input, all of it is read first.
 pub(crate) fn job_source(
@@ -74,9 +75,10 @@ fn block_source(
         }
         (_, None) => Some("part-".into()),
     };
-    let source = splitter_source(pipe)?;
+    let reader = InputReader::open(splitter_config, splitter_source(pipe)?, slots)?;
     Ok(JobSource::Blocks(Box::new(BlockSource {
-        splitter: InputSplitter::open(splitter_config, source, slots)?,
+        queue: Arc::clone(reader.queue()),
+        reader: Some(reader),
         values: if pipe.has_values { Values::Here(Box::new(arguments)) } else { Values::None },
         runs_values: pipe.runs_values,
         file_prefix,

@@ -38,7 +38,8 @@ use crate::input::Order;
 use crate::input::Ordered;
 use crate::resume::ResumeFilter;
 use crate::splitter::InputBlock;
-use crate::splitter::InputSplitter;
+use crate::splitter::InputQueue;
+use crate::splitter::InputReader;
 use crate::splitter::JobInput;
 use crate::text::format_error;
 
@@ -136,8 +137,9 @@ pub(crate) struct JobQueue {
     /// once.
     source: Mutex<Option<JobSource>>,
     countable: Mutex<Option<(File, u8)>>,
-    /// Cuts the input into blocks, if jobs read blocks.
-    splitter: Option<Arc<InputSplitter>>,
+    /// The blocks of the input, if jobs read blocks, and what reads them: it is taken once.
+    input_queue: Option<Arc<InputQueue>>,
+    input_reader: Mutex<Option<InputReader>>,
     /// Confirms each job; the reader thread takes it.
     confirm: Mutex<Option<ConfirmPrompt>>,
 }
@@ -176,13 +178,13 @@ impl JobQueue {
             JobSource::Ordered(ordered) => (Some(ordered.total()), false, None),
             // With `--tee`, each set of values is a job. Otherwise each block is one.
             JobSource::Blocks(blocks) => {
-                let total = if blocks.splitter.is_tee() { blocks.values.total() } else { None };
+                let total = if blocks.queue.is_tee() { blocks.values.total() } else { None };
                 (total, false, None)
             }
         };
-        let splitter = match &source {
-            JobSource::Blocks(blocks) => Some(Arc::clone(&blocks.splitter)),
-            _ => None,
+        let (input_queue, input_reader) = match &mut source {
+            JobSource::Blocks(blocks) => (Some(Arc::clone(&blocks.queue)), blocks.reader.take()),
+            _ => (None, None),
         };
         let total = known_total.or(total.map(|total| total - resume.skipped(total)));
         let (inline_source, thread_source) =
@@ -206,7 +208,8 @@ impl JobQueue {
             resume,
             source: Mutex::new(thread_source),
             countable: Mutex::new(countable),
-            splitter,
+            input_queue,
+            input_reader: Mutex::new(input_reader),
             confirm: Mutex::new(confirm),
         })
     }
@@ -232,10 +235,10 @@ impl JobQueue {
     /// Starts the reader threads that the input needs. They are never joined: a read may block for
     /// ever, and the threads end with the process.
     pub(crate) fn start_reading(self: &Arc<Self>, pool: &Arc<JobPool<Task>>) -> Result<()> {
-        if let Some(splitter) = &self.splitter {
-            let splitter = Arc::clone(splitter);
+        let input_reader = self.input_reader.lock().take();
+        if let Some(reader) = input_reader {
             let pool = Arc::clone(pool);
-            detach("minder-input", move || splitter.read(move || pool.wake()))?;
+            detach("minder-input", move || reader.read(move || pool.wake()))?;
         }
         self.start_reading_values(pool)?;
         let Some(mut source) = self.source.lock().take() else {
@@ -313,8 +316,9 @@ impl JobQueue {
             self.set_total(source.prepare()?);
             self.state.lock().inline_source = Some(source);
         }
-        if let Some(splitter) = &self.splitter {
-            return self.for_each_block(splitter, take);
+        let input_reader = self.input_reader.lock().take();
+        if let Some(reader) = input_reader {
+            return self.for_each_block(reader, take);
         }
         while let NextJob::Ready(task) = self.next_job() {
             take(task)?;
@@ -323,17 +327,13 @@ impl JobQueue {
     }
 
     /// Does the same for blocks of the input, which a separate thread reads meanwhile.
-    fn for_each_block(
-        &self,
-        splitter: &Arc<InputSplitter>,
-        mut take: impl FnMut(Task) -> Result<()>,
-    ) -> Result<()> {
+    fn for_each_block(&self, reader: InputReader, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
         let (wake_sender, wakeups) = std::sync::mpsc::sync_channel(1);
-        let reader_splitter = Arc::clone(splitter);
+        let queue = Arc::clone(reader.queue());
         // Never joined, as in a run: when no more is taken, the thread may wait for room or for
         // input for ever.
         detach("minder-input", move || {
-            reader_splitter.read(move || {
+            reader.read(move || {
                 // A full channel holds a wake-up already.
                 let _ = wake_sender.try_send(());
             });
@@ -342,7 +342,7 @@ impl JobQueue {
             match self.next_job() {
                 NextJob::Ready(task) => {
                     if let Some(block) = task.block().as_mut() {
-                        splitter.give_up(block);
+                        queue.give_up(block);
                     }
                     take(task)?;
                 }
@@ -375,7 +375,7 @@ impl JobQueue {
                 // The input of a complete run need not be repeated.
                 let is_needed = taken > 0 || !self.resume.has_nothing_left();
                 if state.ended && taken < expected && is_needed && state.error.is_none() {
-                    let unit = if self.splitter.is_some() { "block" } else { "line" };
+                    let unit = if self.input_queue.is_some() { "block" } else { "line" };
                     let hint = if taken == 0 { " (give it again on standard input)" } else { "" };
                     let why = format!(
                         "the input has changed: it has {}, and had at least {expected}{hint}",
@@ -420,12 +420,12 @@ impl JobQueue {
     /// Returns why the input could not be read to its end, once.
     pub(crate) fn error(&self) -> Option<String> {
         let error = self.state.lock().error.take();
-        error.or_else(|| self.splitter.as_ref().and_then(|splitter| splitter.error()))
+        error.or_else(|| self.input_queue.as_ref().and_then(|queue| queue.error()))
     }
 
-    /// Returns what cuts the input into blocks.
-    pub(crate) fn splitter(&self) -> Option<&Arc<InputSplitter>> {
-        self.splitter.as_ref()
+    /// Returns the queue of what the splitter made of the input, if jobs read blocks.
+    pub(crate) fn splitter(&self) -> Option<&Arc<InputQueue>> {
+        self.input_queue.as_ref()
     }
 
     fn read(&self, source: &mut JobSource, pool: &JobPool<Task>) {

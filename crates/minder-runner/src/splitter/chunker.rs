@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::splitter::column::Key;
+use crate::splitter::config::{Distribution, SplitterConfig};
 use crate::splitter::record_bounds::RecordBounds;
 
 /// The end of a chunk.
@@ -39,8 +41,31 @@ pub(crate) enum BlockEnd {
 }
 
 impl Chunker {
-    pub(crate) fn new(bounds: RecordBounds, size: ChunkSize) -> Self {
-        Self { bounds, size, records: 0, split: 0, known: 0 }
+    /// Creates the chunker that a configuration describes.
+    ///
+    /// # Errors
+    /// A separator or a column is invalid.
+    pub(crate) fn new(config: &SplitterConfig) -> Result<Self, String> {
+        let bounds = match &config.group_by {
+            Some(column) => RecordBounds::Group(Key::new(column.clone(), config.colsep.as_deref())?),
+            None => {
+                let start = config.start.as_deref().unwrap_or_default();
+                let default: &[u8] = if config.start.is_some() { b"" } else { b"\n" };
+                let end = config.end.as_deref().unwrap_or(default);
+                if config.regexp {
+                    RecordBounds::pattern(end, start)?
+                } else {
+                    RecordBounds::fixed(end, start)
+                }
+            }
+        };
+        let size = match (config.records, &config.spread) {
+            // Every job gets the same bytes, however they are cut.
+            (_, Distribution::Tee) if !config.remove_separator => ChunkSize::Reads,
+            (Some(records), _) => ChunkSize::Records(records.get()),
+            (None, _) => ChunkSize::Blocks,
+        };
+        Ok(Self { bounds, size, records: 0, split: 0, known: 0 })
     }
 
     /// Returns the chunks of `bytes`, and where the rest starts that belongs to the next block.

@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::column::Column;
-use super::header::Header;
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::column::{Column, Key};
+use super::header::{Header, HeaderParser};
 
 /// The default size of a block.
 pub const BLOCK: u64 = 1 << 20;
@@ -145,4 +147,93 @@ impl Default for SplitterConfig {
             share_slots: None,
         }
     }
+}
+
+impl SplitterConfig {
+    /// Rejects options that exclude each other, and files that cannot be split.
+    pub(super) fn check(&self, source: &SplitterSource) -> Result<()> {
+        let by_line = match self.spread {
+            Distribution::Shard(_) => Some("--shard"),
+            Distribution::Bin(_) => Some("--bin"),
+            _ => None,
+        };
+        if let Some(flag) = by_line {
+            let others = [
+                (self.group_by.is_some(), "--group-by"),
+                (self.records.is_some(), "-N"),
+                (self.start.is_some(), "--recstart"),
+                (self.end.as_ref().is_some_and(|end| end != b"\n"), "--recend"),
+                (self.remove_separator, "--remove-rec-sep"),
+            ];
+            if let Some((_, other)) = others.iter().find(|(is_set, _)| *is_set) {
+                bail!("`{flag}` distributes lines: it cannot be used with `{other}`");
+            }
+        }
+        if self.group_by.is_some() && (self.start.is_some() || self.end.is_some()) {
+            bail!("`--group-by` groups lines: it cannot be used with `--recstart` and `--recend`");
+        }
+        match (source, self.block) {
+            (_, BlockSize::Bytes(0)) => bail!("`--block` is 0, the minimum is 1"),
+            (SplitterSource::Streams(_), BlockSize::Shares(_)) => {
+                bail!("a negative `--block` divides files: it requires `--pipe-part`")
+            }
+            _ => {}
+        }
+        if matches!((source, &self.spread), (SplitterSource::Files(_), Distribution::Blocks)) {
+            if self.records.is_some() {
+                bail!("`--pipe-part` does not count records: `-N` and `-L` require `--pipe`");
+            }
+            if self.remove_separator {
+                bail!("`--pipe-part` does not edit the input: `--remove-rec-sep` requires `--pipe`");
+            }
+        }
+        check_files(source)
+    }
+
+    /// Returns what finds the header, if there is one.
+    pub(super) fn header_parser(&self) -> Result<Option<HeaderParser>, String> {
+        self.header.as_ref().map(HeaderParser::new).transpose()
+    }
+
+    /// Returns what finds the stream of a line, if each line goes to one stream.
+    pub(super) fn stream_key(&self) -> Result<Option<Key>, String> {
+        match &self.spread {
+            Distribution::Shard(column) | Distribution::Bin(column) => {
+                Key::new(column.clone(), self.colsep.as_deref()).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Rejects files that cannot be read, so that no job starts before that is known.
+fn check_files(source: &SplitterSource) -> Result<()> {
+    let about = |path: &Path| std::fs::metadata(path).with_context(|| cannot_read(path));
+    match source {
+        SplitterSource::Streams(sources) => {
+            for source in sources {
+                if let StreamSource::Path(path) = source
+                    && about(path)?.is_dir()
+                {
+                    return Err(anyhow!("is a directory").context(cannot_read(path)));
+                }
+            }
+        }
+        SplitterSource::Files(paths) => {
+            for path in paths {
+                if !about(path)?.is_file() {
+                    bail!(
+                        "`{}` is not a regular file, which --pipe-part requires (`--pipe` reads standard \
+                         input)",
+                        path.display()
+                    );
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn cannot_read(path: &Path) -> String {
+    format!("cannot read `{}`", path.display())
 }

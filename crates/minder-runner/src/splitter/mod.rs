@@ -1,7 +1,8 @@
 //! `--pipe` and `--pipe-part`: standard input, or files, cut into blocks for the jobs.
 //!
-//! A block never ends within a record. One thread reads and cuts, and stays little ahead of the
-//! jobs.
+//! A block never ends within a record. One thread reads and cuts ([`InputReader`]), and stays a
+//! little ahead of the jobs. Jobs take the input from a queue ([`InputQueue`]). A block of input is
+//! read into once. Jobs share chunks of it, and it is reused when no chunk is left.
 
 mod buffer;
 mod regexp;
@@ -13,10 +14,10 @@ mod record_bounds;
 mod chunker;
 mod timed_read;
 mod file_range;
-mod input_splitter;
+mod input_queue;
+mod file_cutter;
 mod reader;
 mod stdin_feed;
-mod file_reader;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ pub use self::{
     header::Header,
 };
 pub(crate) use self::{
-    input_splitter::{InputBlock, InputSplitter, JobInput},
+    input_queue::{InputBlock, InputQueue, JobInput},
+    reader::InputReader,
     stdin_feed::StdinFeeder,
 };

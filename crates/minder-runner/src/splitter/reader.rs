@@ -1,32 +1,46 @@
-//! The reader: reads blocks, and cuts them into chunks, or into lines for one stream each.
+//! Reads the input, and cuts it into chunks, or into lines for one stream each.
 
 use std::fs::File;
 use std::io;
+use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use anyhow::{Result, anyhow};
+
 use crate::splitter::buffer::Buffer;
 use crate::splitter::buffer::Bytes;
+use crate::splitter::buffer::Pool;
 use crate::splitter::buffer::TooLarge;
 use crate::splitter::chunker::BlockEnd;
 use crate::splitter::chunker::Chunker;
-use crate::splitter::column::Key;
-use crate::splitter::config::BLOCK;
-use crate::splitter::config::BlockSize;
-use crate::splitter::config::Distribution;
-use crate::splitter::config::HEADER_MAX;
-use crate::splitter::config::READ;
-use crate::splitter::config::RECORD_MAX;
-use crate::splitter::config::StreamSource;
+use crate::splitter::column::{Column, Key};
+use crate::splitter::config::{
+    BLOCK, BLOCKS_OWN, BlockSize, Distribution, HEADER_MAX, READ, RECORD_MAX, SplitterConfig, SplitterSource,
+    StreamSource, TEE_BLOCKS,
+};
+use crate::splitter::file_cutter::FileCutter;
 use crate::splitter::file_range;
-use crate::splitter::header::HeaderMatch;
-use crate::splitter::input_splitter::InputSplitter;
-use crate::splitter::input_splitter::ReadyBlock;
+use crate::splitter::header::{Header, HeaderMatch};
+use crate::splitter::input_queue::InputQueue;
+use crate::splitter::input_queue::ReadyBlock;
 use crate::splitter::record_bounds::RecordBounds;
 use crate::splitter::timed_read::FileFeed;
 use crate::splitter::timed_read::TimedRead;
 use crate::text::os_error_text;
+
+/// Reads all of the input on one thread, and adds it to its queue.
+#[derive(Debug)]
+pub(crate) struct InputReader {
+    config: SplitterConfig,
+    source: SplitterSource,
+    /// How many jobs run at once.
+    slots: usize,
+    /// The blocks that it fills. The queue closes the pool when no more input is needed.
+    pool: Arc<Pool>,
+    queue: Arc<InputQueue>,
+}
 
 /// A block that is being filled.
 struct OpenBlock {
@@ -80,6 +94,19 @@ impl OpenBlock {
         self.limit = self.filled.max(limit.min(self.buffer.len()));
     }
 
+    /// Skips the first line, however long it is.
+    fn skip_line(&mut self, feed: &mut impl TimedRead, limit: usize) -> Result<(), String> {
+        loop {
+            let end = memchr::memchr(b'\n', self.bytes());
+            let passed = end.map_or(self.filled, |at| at + 1);
+            self.pass(passed, limit);
+            if end.is_some() || self.is_last {
+                return Ok(());
+            }
+            self.read(feed, None)?;
+        }
+    }
+
     /// Makes room up to `limit`.
     fn grow(&mut self, limit: usize) -> Result<(), String> {
         self.buffer.grow(limit).map_err(|TooLarge| no_memory(limit))?;
@@ -112,9 +139,63 @@ fn larger(limit: usize, most: usize) -> Option<usize> {
     (next > limit).then_some(next)
 }
 
-impl InputSplitter {
+impl InputReader {
+    /// Checks the configuration. `slots` is how many jobs run at once, and how many streams there
+    /// are. Streams have to run all at once, or `--tee` would wait for those that do not.
+    ///
+    /// # Errors
+    /// The options contradict each other, or a pattern is invalid.
+    pub(crate) fn open(mut config: SplitterConfig, source: SplitterSource, slots: usize) -> Result<Self> {
+        let slots = slots.max(1);
+        config.check(&source)?;
+        let names = match &config.spread {
+            Distribution::Shard(Column::Name(_)) | Distribution::Bin(Column::Name(_)) => true,
+            _ => matches!(config.group_by, Some(Column::Name(_))),
+        };
+        // A named column needs the first line as the header.
+        if names && config.header.is_none() {
+            config.header = Some(Header::Lines(1));
+        }
+        let (streams, blocks) = match config.spread {
+            Distribution::Blocks => (0, slots.saturating_add(BLOCKS_OWN)),
+            Distribution::RoundRobin => (slots, slots.saturating_add(BLOCKS_OWN)),
+            Distribution::Tee => (slots, TEE_BLOCKS),
+            Distribution::Shard(_) | Distribution::Bin(_) => (slots, 1),
+        };
+        // An invalid pattern is reported before anything is read.
+        Chunker::new(&config)
+            .and_then(|_| config.stream_key())
+            .and_then(|_| config.header_parser())
+            .map_err(|why| anyhow!(why))?;
+        let pool = Pool::new(blocks);
+        let queue = InputQueue::new(&config, streams, Arc::clone(&pool));
+        Ok(Self { config, source, slots, pool, queue })
+    }
+
+    /// Returns the queue that jobs take the input from.
+    pub(crate) fn queue(&self) -> &Arc<InputQueue> {
+        &self.queue
+    }
+
+    /// Reads all of the source on the calling thread. Returns when everything was distributed, or
+    /// when no job takes more. `wake` is called whenever a job that had to wait may continue, see
+    /// [`InputQueue::set_wake`].
+    pub(crate) fn read(mut self, wake: impl Fn() + Send + Sync + 'static) {
+        self.queue.set_wake(wake);
+        let result = match mem::replace(&mut self.source, SplitterSource::Files(Vec::new())) {
+            SplitterSource::Streams(sources) => self.read_streams(sources),
+            SplitterSource::Files(paths) if self.config.spread == Distribution::Blocks => {
+                FileCutter::new(&self.config, self.slots, &self.queue).cut_files(&paths)
+            }
+            SplitterSource::Files(paths) => {
+                self.read_streams(paths.into_iter().map(StreamSource::Path).collect())
+            }
+        };
+        self.queue.finish(result);
+    }
+
     /// Reads one source after the other.
-    pub(super) fn take_streams(&self, sources: Vec<StreamSource>) -> Result<(), String> {
+    fn read_streams(&self, sources: Vec<StreamSource>) -> Result<(), String> {
         let mut base = 0;
         for (index, source) in sources.into_iter().enumerate() {
             let file = match source {
@@ -124,7 +205,7 @@ impl InputSplitter {
                 }
             };
             let mut feed = FileFeed::new(file);
-            self.take_in(&mut feed, index == 0, base)?;
+            self.read_source(&mut feed, index == 0, base)?;
             base += feed.taken();
         }
         Ok(())
@@ -132,7 +213,12 @@ impl InputSplitter {
 
     /// Reads all of a source, which starts at `base` in the input. If a job gets input from several
     /// sources, it gets the header of the first one only.
-    pub(crate) fn take_in(&self, feed: &mut impl TimedRead, is_first: bool, base: u64) -> Result<(), String> {
+    pub(super) fn read_source(
+        &self,
+        feed: &mut impl TimedRead,
+        is_first: bool,
+        base: u64,
+    ) -> Result<(), String> {
         let limit = match (self.config.block, &self.config.spread) {
             (_, Distribution::Tee) if !self.config.remove_separator => READ,
             (_, Distribution::Shard(_) | Distribution::Bin(_)) => READ,
@@ -142,12 +228,12 @@ impl InputSplitter {
         };
         let Some(mut filling) = self.fresh(limit, &[], base)? else { return Ok(()) };
         if self.config.skip_first && is_first {
-            self.skip_line(feed, &mut filling, limit)?;
+            filling.skip_line(feed, limit)?;
         }
         let header = self.take_header(feed, &mut filling, limit)?.map(Bytes::from);
         let own = header.as_deref().unwrap_or_default();
-        let mut chunker = self.chunker()?;
-        let mut key = self.key()?;
+        let mut chunker = Chunker::new(&self.config)?;
+        let mut key = self.config.stream_key()?;
         if let RecordBounds::Group(key) = chunker.bounds_mut() {
             key.resolve(own)?;
         }
@@ -162,7 +248,7 @@ impl InputSplitter {
             return self.shard(feed, filling, header, &key);
         }
         if let (Distribution::Tee, Some(header)) = (&self.config.spread, &header)
-            && !self.push_to_all(header)
+            && !self.queue.push_to_all(header)
         {
             return Ok(());
         }
@@ -181,24 +267,6 @@ impl InputSplitter {
         Ok(Some(OpenBlock { buffer, base, filled: rest.len(), limit: first, is_last: false }))
     }
 
-    /// Skips the first line, however long it is.
-    fn skip_line(
-        &self,
-        feed: &mut impl TimedRead,
-        filling: &mut OpenBlock,
-        limit: usize,
-    ) -> Result<(), String> {
-        loop {
-            let end = memchr::memchr(b'\n', filling.bytes());
-            let passed = end.map_or(filling.filled, |at| at + 1);
-            filling.pass(passed, limit);
-            if end.is_some() || filling.is_last {
-                return Ok(());
-            }
-            filling.read(feed, None)?;
-        }
-    }
-
     /// Takes the header from the beginning.
     fn take_header(
         &self,
@@ -206,7 +274,7 @@ impl InputSplitter {
         filling: &mut OpenBlock,
         limit: usize,
     ) -> Result<Option<Vec<u8>>, String> {
-        let Some(finder) = self.finder()? else { return Ok(None) };
+        let Some(finder) = self.config.header_parser()? else { return Ok(None) };
         let end = loop {
             match finder.find(filling.bytes(), filling.is_last) {
                 HeaderMatch::At(end) => break end,
@@ -268,7 +336,9 @@ impl InputSplitter {
             if chunks.is_empty() && extent != BlockEnd::Last {
                 if filling.filled >= limit {
                     limit = larger(limit, most).ok_or_else(|| self.too_long(most))?;
-                    self.lock().grown_to = Some(limit);
+                    if let BlockSize::Bytes(bytes) = self.config.block {
+                        self.queue.set_growth(bytes, limit as u64);
+                    }
                 }
                 continue;
             }
@@ -309,7 +379,7 @@ impl InputSplitter {
         let OpenBlock { buffer, base, filled, is_last, .. } = filling;
         let buffer = Arc::new(buffer);
         let is_wanted = if self.config.spread == Distribution::Tee {
-            chunks.into_iter().all(|chunk| self.push_to_all(&Bytes::new(&buffer, chunk)))
+            chunks.into_iter().all(|chunk| self.queue.push_to_all(&Bytes::new(&buffer, chunk)))
         } else if chunks.is_empty() {
             true
         } else {
@@ -321,7 +391,7 @@ impl InputSplitter {
             let checksums = checksums.into_iter();
             let chunks = chunks.into_iter();
             let header = header.cloned();
-            self.push(ReadyBlock::Held { header, buffer: Arc::clone(&buffer), base, chunks, checksums })
+            self.queue.push(ReadyBlock::Held { header, buffer: Arc::clone(&buffer), base, chunks, checksums })
         };
         is_wanted.then_some(SealedBlock { buffer, base, filled, is_last })
     }
@@ -348,7 +418,7 @@ impl InputSplitter {
         header: Option<Bytes>,
         key: &Key,
     ) -> Result<(), String> {
-        if header.is_some_and(|header| !self.push_to_all(&header)) {
+        if header.is_some_and(|header| !self.queue.push_to_all(&header)) {
             return Ok(());
         }
         let mut shares = vec![Vec::new(); self.slots];
@@ -367,7 +437,7 @@ impl InputSplitter {
                 shares[self.stream_of(key.of(line))].extend_from_slice(line);
             }
             for (place, share) in shares.iter_mut().enumerate().filter(|(_, share)| !share.is_empty()) {
-                if !self.push_to(place, std::mem::take(share)) {
+                if !self.queue.push_to(place, std::mem::take(share)) {
                     return Ok(());
                 }
             }

@@ -4,9 +4,9 @@ use minder::ChildId;
 use minder::jobs::ChildControl;
 
 use crate::splitter::buffer::Bytes;
-use crate::splitter::input_splitter::InputSplitter;
-use crate::splitter::input_splitter::JobInput;
-use crate::splitter::input_splitter::ReadResult;
+use crate::splitter::input_queue::InputQueue;
+use crate::splitter::input_queue::JobInput;
+use crate::splitter::input_queue::ReadResult;
 use crate::text::format_error;
 
 /// Returns `true` if a failed write means that the job takes no more: it closed its input, as
@@ -43,7 +43,7 @@ impl StdinFeeder {
     /// their turn: the worker thread then has to call it again.
     pub(crate) fn write(
         &mut self,
-        splitter: &InputSplitter,
+        queue: &InputQueue,
         child: ChildId,
         children: &mut ChildControl<'_>,
     ) -> bool {
@@ -54,14 +54,14 @@ impl StdinFeeder {
             }
             let (bytes, from) = match self.left.take() {
                 Some(left) => left,
-                None => match splitter.more(&mut self.input) {
+                None => match queue.more(&mut self.input) {
                     ReadResult::Bytes(bytes) => (bytes, 0),
                     ReadResult::Pending => {
                         self.waiting = true;
                         return false;
                     }
                     ReadResult::Eof => {
-                        self.end(splitter);
+                        self.end(queue);
                         // It fails only for a child that has exited.
                         let _ = children.close_stdin(child);
                         return false;
@@ -82,9 +82,9 @@ impl StdinFeeder {
                         // The job takes the part that it has read for the whole input. `is_torn`
                         // makes sure that its result does not count.
                         self.is_broken = true;
-                        splitter.fail(format_error(&error.into()));
+                        queue.fail(format_error(&error.into()));
                     }
-                    self.end(splitter);
+                    self.end(queue);
                     return false;
                 }
             }
@@ -94,10 +94,10 @@ impl StdinFeeder {
     }
 
     /// Ends the input: the job takes no more.
-    pub(crate) fn end(&mut self, splitter: &InputSplitter) {
+    pub(crate) fn end(&mut self, queue: &InputQueue) {
         self.finished = true;
         self.left = None;
-        splitter.give_up(&mut self.input);
+        queue.give_up(&mut self.input);
     }
 
     /// Returns `true` if the job got less than its input, since reading or writing it failed.
@@ -106,17 +106,17 @@ impl StdinFeeder {
     }
 
     /// Returns the input for the job to run again, if it can be read from the start.
-    pub(crate) fn rewind(mut self, splitter: &InputSplitter) -> Option<Box<JobInput>> {
-        splitter.rewind(&mut self.input).then_some(self.input)
+    pub(crate) fn rewind(mut self, queue: &InputQueue) -> Option<Box<JobInput>> {
+        queue.rewind(&mut self.input).then_some(self.input)
     }
 
     /// Passes all of the input to `take`, chunk by chunk.
     pub(crate) fn read_all<E>(
         &mut self,
-        splitter: &InputSplitter,
+        queue: &InputQueue,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        while let ReadResult::Bytes(bytes) = splitter.more(&mut self.input) {
+        while let ReadResult::Bytes(bytes) = queue.more(&mut self.input) {
             take(&bytes)?;
             self.sent += bytes.len() as u64;
         }

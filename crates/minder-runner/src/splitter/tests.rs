@@ -16,7 +16,7 @@ use std::sync::Arc;
 use minder::jobs::NextJob;
 
 use super::config::{BLOCKS_OWN, CHUNK_MAX, READY_MAX};
-use super::input_splitter::ReadResult;
+use super::input_queue::ReadResult;
 use super::*;
 
 mod files;
@@ -75,10 +75,25 @@ pub(crate) fn nothing() -> SplitterSource {
     SplitterSource::Streams(vec![StreamSource::Open(tempfile::tempfile().unwrap())])
 }
 
+/// Opens a reader for a script, with its queue.
+pub(crate) fn open(config: SplitterConfig, slots: usize) -> (InputReader, Arc<InputQueue>) {
+    open_source(config, nothing(), slots).unwrap()
+}
+
+pub(crate) fn open_source(
+    config: SplitterConfig,
+    source: SplitterSource,
+    slots: usize,
+) -> Result<(InputReader, Arc<InputQueue>), String> {
+    let reader = InputReader::open(config, source, slots).map_err(|error| error.to_string())?;
+    let queue = Arc::clone(reader.queue());
+    Ok((reader, queue))
+}
+
 /// Reads the rest of a job's input.
-pub(crate) fn drain(pipe: &InputSplitter, part: &mut JobInput) -> Vec<u8> {
+pub(crate) fn drain(queue: &InputQueue, part: &mut JobInput) -> Vec<u8> {
     let mut all = Vec::new();
-    while let ReadResult::Bytes(segment) = pipe.more(part) {
+    while let ReadResult::Bytes(segment) = queue.more(part) {
         assert!(!segment.is_empty() && segment.len() <= CHUNK_MAX);
         all.extend_from_slice(&segment);
     }
@@ -87,21 +102,20 @@ pub(crate) fn drain(pipe: &InputSplitter, part: &mut JobInput) -> Vec<u8> {
 
 /// Runs jobs until the end: each of `slots` reads a chunk in its turn.
 pub(crate) fn run(
-    pipe: &Arc<InputSplitter>,
+    queue: &Arc<InputQueue>,
     slots: usize,
-    read: impl FnOnce(Arc<InputSplitter>, mpsc::Sender<()>) + Send,
+    read: impl FnOnce(mpsc::Sender<()>) + Send,
 ) -> Vec<Vec<u8>> {
     let (notify, take_wake) = mpsc::channel();
     thread::scope(|scope| {
-        let reader = Arc::clone(pipe);
-        scope.spawn(move || read(reader, notify));
+        scope.spawn(move || read(notify));
         let mut all = Vec::new();
         let mut running = Vec::<JobInput>::new();
         let mut finished = false;
         loop {
             let mut moved = false;
             while running.len() < slots && !finished {
-                match pipe.next() {
+                match queue.next() {
                     NextJob::Ready(part) => {
                         all.push(Vec::new());
                         assert_eq!(part.place + 1, all.len());
@@ -112,7 +126,7 @@ pub(crate) fn run(
                     NextJob::Exhausted => finished = true,
                 }
             }
-            running.retain_mut(|part| match pipe.more(part) {
+            running.retain_mut(|part| match queue.more(part) {
                 ReadResult::Bytes(segment) => {
                     all[part.place].extend_from_slice(&segment);
                     moved = true;
@@ -141,17 +155,16 @@ pub(crate) fn spread(
     input: &[u8],
     sizes: &[usize],
 ) -> Result<Vec<Vec<u8>>, String> {
-    let pipe = InputSplitter::open(config.clone(), nothing(), slots).map_err(|error| error.to_string())?;
+    let (reader, queue) = open_source(config.clone(), nothing(), slots)?;
     let mut script = Script::new(input, sizes);
-    let all = run(&pipe, slots, |pipe, notify| {
-        pipe.lock().wake = Some(Arc::new(move || notify.send(()).unwrap_or_default()));
-        let result = pipe.take_in(&mut script, true, 0);
-        pipe.finish(result);
+    let all = run(&queue, slots, |notify| {
+        queue.set_wake(move || notify.send(()).unwrap_or_default());
+        queue.finish(reader.read_source(&mut script, true, 0));
     });
-    match pipe.error() {
+    match queue.error() {
         Some(why) => Err(why),
         None => {
-            assert_eq!(pipe.pool.live(), 0);
+            assert_eq!(queue.live(), 0);
             Ok(all)
         }
     }

@@ -17,10 +17,9 @@ pub(crate) fn of_files(
 ) -> Result<Vec<Vec<u8>>, String> {
     let files: Vec<_> = inputs.iter().map(|bytes| file(bytes)).collect();
     let paths = files.iter().map(|file| file.path().to_owned()).collect();
-    let pipe = InputSplitter::open(config.clone(), SplitterSource::Files(paths), slots)
-        .map_err(|error| error.to_string())?;
-    let all = run(&pipe, slots, |pipe, notify| pipe.read(move || notify.send(()).unwrap_or_default()));
-    pipe.error().map_or(Ok(all), Err)
+    let (reader, queue) = open_source(config.clone(), SplitterSource::Files(paths), slots)?;
+    let all = run(&queue, slots, |notify| reader.read(move || notify.send(()).unwrap_or_default()));
+    queue.error().map_or(Ok(all), Err)
 }
 
 fn parts(config: &SplitterConfig, input: &str) -> Vec<String> {
@@ -37,18 +36,17 @@ fn several_files_are_one_input() {
     let texts = [vec!["h\na\n", "h\nb\n", "h\nc\n"], vec!["h\na\nb\n", "h\nc\n"]];
     let sources = [SplitterSource::Streams(streams), SplitterSource::Files(paths)];
     for ((source, ranges), texts) in sources.into_iter().zip(cut).zip(texts) {
-        let pipe = InputSplitter::open(config.clone(), source, 4).unwrap();
+        let (reader, queue) = open_source(config.clone(), source, 4).unwrap();
         let (found, all) = thread::scope(|scope| {
-            let reader = Arc::clone(&pipe);
             let (sender, wake) = mpsc::channel();
             scope.spawn(move || reader.read(move || sender.send(()).unwrap_or_default()));
             let mut found = Vec::new();
             let mut all = Vec::new();
             loop {
-                match pipe.next() {
+                match queue.next() {
                     NextJob::Ready(mut part) => {
                         found.extend(part.block.clone().map(|block| block.range));
-                        all.push(String::from_utf8(drain(&pipe, &mut part)).unwrap());
+                        all.push(String::from_utf8(drain(&queue, &mut part)).unwrap());
                     }
                     NextJob::Pending => wake.recv().expect("receive wake of reader"),
                     NextJob::Exhausted => return (found, all),
@@ -147,8 +145,7 @@ fn files_are_distributed_to_streams() {
 
 #[test]
 fn open_rejects_directories_and_missing_files() {
-    let open =
-        |path: PathBuf| InputSplitter::open(config(), SplitterSource::Files(vec![path]), 1).unwrap_err();
+    let open = |path: PathBuf| InputReader::open(config(), SplitterSource::Files(vec![path]), 1).unwrap_err();
     let dir = tempfile::tempdir().unwrap();
     let why = open(dir.path().to_owned()).to_string();
     assert!(why.contains("is not a regular file"), "{why}");
@@ -159,10 +156,11 @@ fn open_rejects_directories_and_missing_files() {
 #[test]
 fn shrinking_file_is_an_error() {
     let file = file(seq(100).as_bytes());
-    let pipe = InputSplitter::open(config(), SplitterSource::Files(vec![file.path().to_owned()]), 1).unwrap();
-    pipe.read(|| ());
-    let NextJob::Ready(mut part) = pipe.next() else { panic!("no part is ready") };
+    let source = SplitterSource::Files(vec![file.path().to_owned()]);
+    let (reader, queue) = open_source(config(), source, 1).unwrap();
+    reader.read(|| ());
+    let NextJob::Ready(mut part) = queue.next() else { panic!("no part is ready") };
     file.as_file().set_len(0).unwrap();
-    assert!(matches!(pipe.more(&mut part), ReadResult::Eof));
-    assert!(pipe.error().unwrap().ends_with("became shorter while it was read"));
+    assert!(matches!(queue.more(&mut part), ReadResult::Eof));
+    assert!(queue.error().unwrap().ends_with("became shorter while it was read"));
 }

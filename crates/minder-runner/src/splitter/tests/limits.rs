@@ -4,55 +4,52 @@ use super::*;
 
 #[test]
 fn reader_stays_little_ahead() {
-    let pipe = InputSplitter::open(records(1), nothing(), 2).unwrap();
+    let (reader, queue) = open(records(1), 2);
     thread::scope(|scope| {
-        let reader = Arc::clone(&pipe);
         let input = vec![b'\n'; 1 << 20];
-        scope.spawn(move || reader.take_in(&mut Script::new(&input, &[1000]), true, 0).unwrap());
+        scope.spawn(move || reader.read_source(&mut Script::new(&input, &[1000]), true, 0).unwrap());
         // The reads bring many records each, and no job takes them.
-        while pipe.lock().ready.len() < READY_MAX {
+        while queue.ready() < READY_MAX {
             thread::yield_now();
         }
         let mut parts = Vec::new();
         for _ in 0..10_000 {
-            match pipe.next() {
+            match queue.next() {
                 NextJob::Ready(part) => parts.push(part),
                 _ => thread::yield_now(),
             }
-            assert!(pipe.lock().ready.len() <= READY_MAX);
-            assert!(pipe.pool.live() <= 2 + BLOCKS_OWN);
+            assert!(queue.ready() <= READY_MAX);
+            assert!(queue.live() <= 2 + BLOCKS_OWN);
             if parts.len() > 2 {
                 parts.remove(0);
             }
         }
-        pipe.close();
-        assert!(matches!(pipe.next(), NextJob::Exhausted));
+        queue.close();
+        assert!(matches!(queue.next(), NextJob::Exhausted));
     });
 }
 
 #[test]
 fn reader_waits_while_retries_hold_blocks() {
-    let pipe = InputSplitter::open(block(2), nothing(), 1).unwrap();
+    let (reader, queue) = open(block(2), 1);
     thread::scope(|scope| {
-        let reader = Arc::clone(&pipe);
-        scope.spawn(move || {
-            let result = reader.take_in(&mut Script::new(seq(9).as_bytes(), &[]), true, 0);
-            reader.finish(result);
+        scope.spawn(|| {
+            queue.finish(reader.read_source(&mut Script::new(seq(9).as_bytes(), &[]), true, 0));
         });
         let mut parts = Vec::new();
         while parts.len() < 1 + BLOCKS_OWN {
-            match pipe.next() {
+            match queue.next() {
                 NextJob::Ready(part) => parts.push(part),
                 _ => thread::yield_now(),
             }
         }
-        assert!(matches!(pipe.next(), NextJob::Pending));
-        assert_eq!(pipe.pool.live(), 1 + BLOCKS_OWN);
+        assert!(matches!(queue.next(), NextJob::Pending));
+        assert_eq!(queue.live(), 1 + BLOCKS_OWN);
         let mut rest = Vec::new();
         parts.clear();
         loop {
-            match pipe.next() {
-                NextJob::Ready(mut part) => rest.extend(drain(&pipe, &mut part)),
+            match queue.next() {
+                NextJob::Ready(mut part) => rest.extend(drain(&queue, &mut part)),
                 NextJob::Pending => thread::yield_now(),
                 NextJob::Exhausted => break,
             }
@@ -73,18 +70,17 @@ fn failed_read_is_reported_after_complete_records() {
             Ok(Some(4))
         }
     }
-    let pipe = InputSplitter::open(records(1), nothing(), 1).unwrap();
-    let result = pipe.take_in(&mut Fails(false), true, 0);
-    pipe.finish(result);
-    assert!(matches!(pipe.next(), NextJob::Ready(_)));
-    assert!(matches!(pipe.next(), NextJob::Ready(_)));
-    assert!(matches!(pipe.next(), NextJob::Exhausted));
-    assert_eq!(pipe.error().as_deref(), Some("cannot read the input: the disk is gone"));
+    let (reader, queue) = open(records(1), 1);
+    queue.finish(reader.read_source(&mut Fails(false), true, 0));
+    assert!(matches!(queue.next(), NextJob::Ready(_)));
+    assert!(matches!(queue.next(), NextJob::Ready(_)));
+    assert!(matches!(queue.next(), NextJob::Exhausted));
+    assert_eq!(queue.error().as_deref(), Some("cannot read the input: the disk is gone"));
 }
 
 #[test]
 fn contradicting_options_are_rejected() {
-    let why = |config: SplitterConfig| InputSplitter::open(config, nothing(), 1).unwrap_err().to_string();
+    let why = |config: SplitterConfig| InputReader::open(config, nothing(), 1).unwrap_err().to_string();
     let shard = SplitterConfig { spread: Distribution::Shard(Column::Number(1)), ..records(1) };
     assert_eq!(why(shard), "`--shard` distributes lines: it cannot be used with `-N`");
     assert!(why(block(0)).contains("`--block`"));
@@ -105,7 +101,7 @@ fn contradicting_options_are_rejected() {
     let header = SplitterConfig { header: Some(Header::Pattern(b"[".to_vec())), ..config() };
     assert!(why(header).starts_with("--header: invalid regular expression: "));
     let why =
-        |config| InputSplitter::open(config, SplitterSource::Files(Vec::new()), 1).unwrap_err().to_string();
+        |config| InputReader::open(config, SplitterSource::Files(Vec::new()), 1).unwrap_err().to_string();
     assert!(why(records(1)).contains("`--pipe-part` does not count records"));
     assert!(why(SplitterConfig { remove_separator: true, ..config() }).contains("`--remove-rec-sep`"));
 }

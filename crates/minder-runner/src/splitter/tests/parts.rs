@@ -216,10 +216,10 @@ fn blocks_have_ranges_of_the_input() {
         remove_separator: true,
         ..records(2)
     };
-    let pipe = InputSplitter::open(config, nothing(), 1).unwrap();
-    pipe.take_in(&mut Script::new(b"skip\nh\na\nbc\nd\ne\nf\n", &[]), true, 100).unwrap();
-    pipe.finish(Ok(()));
-    let ranges = std::iter::from_fn(|| match pipe.next() {
+    let (reader, queue) = open(config, 1);
+    reader.read_source(&mut Script::new(b"skip\nh\na\nbc\nd\ne\nf\n", &[]), true, 100).unwrap();
+    queue.finish(Ok(()));
+    let ranges = std::iter::from_fn(|| match queue.next() {
         NextJob::Ready(part) => part.block.clone().map(|block| block.range),
         _ => None,
     });
@@ -229,17 +229,15 @@ fn blocks_have_ranges_of_the_input() {
 
 #[test]
 fn retry_reads_same_bytes() {
-    let pipe =
-        InputSplitter::open(SplitterConfig { header: Some(Header::Lines(1)), ..block(4) }, nothing(), 1)
-            .unwrap();
-    pipe.take_in(&mut Script::new(b"h\na\nb\n", &[]), true, 0).unwrap();
-    let NextJob::Ready(mut part) = pipe.next() else { panic!("no part is ready") };
-    assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");
-    assert!(pipe.rewind(&mut part));
-    assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");
-    assert!(pipe.rewind(&mut part));
-    pipe.give_up(&mut part);
-    assert_eq!(drain(&pipe, &mut part), b"");
-    assert!(pipe.rewind(&mut part));
-    assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");
+    let (reader, queue) = open(SplitterConfig { header: Some(Header::Lines(1)), ..block(4) }, 1);
+    reader.read_source(&mut Script::new(b"h\na\nb\n", &[]), true, 0).unwrap();
+    let NextJob::Ready(mut part) = queue.next() else { panic!("no part is ready") };
+    assert_eq!(drain(&queue, &mut part), b"h\na\nb\n");
+    assert!(queue.rewind(&mut part));
+    assert_eq!(drain(&queue, &mut part), b"h\na\nb\n");
+    assert!(queue.rewind(&mut part));
+    queue.give_up(&mut part);
+    assert_eq!(drain(&queue, &mut part), b"");
+    assert!(queue.rewind(&mut part));
+    assert_eq!(drain(&queue, &mut part), b"h\na\nb\n");
 }

@@ -87,44 +87,41 @@ fn shard_splits_columns_by_colsep() {
 /// Starts three streams. The first gives up after its first chunk; the last never takes anything
 /// and then gives up.
 fn with_quitters(spread: Distribution) {
-    let pipe = InputSplitter::open(by(spread, block(1 << 12)), nothing(), 3).unwrap();
+    let (reader, queue) = open(by(spread.clone(), block(1 << 12)), 3);
     let input = seq(400_000);
     let (notify, take_wake) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        let reader = Arc::clone(&pipe);
-        let bytes = input.as_bytes();
-        scope.spawn(move || {
-            reader.lock().wake = Some(Arc::new(move || notify.send(()).unwrap_or_default()));
-            let result = reader.take_in(&mut Script::new(bytes, &[]), true, 0);
-            reader.finish(result);
+        scope.spawn(|| {
+            queue.set_wake(move || notify.send(()).unwrap_or_default());
+            queue.finish(reader.read_source(&mut Script::new(input.as_bytes(), &[]), true, 0));
         });
         let mut parts = Vec::new();
         while parts.len() < 3 {
-            match pipe.next() {
+            match queue.next() {
                 NextJob::Ready(part) => parts.push(part),
                 NextJob::Pending => take_wake.recv().unwrap(),
                 NextJob::Exhausted => panic!("three begin"),
             }
         }
         let mut last = parts.pop().unwrap();
-        pipe.more(&mut parts[0]);
-        pipe.give_up(&mut parts[0]);
-        pipe.give_up(&mut last);
+        queue.more(&mut parts[0]);
+        queue.give_up(&mut parts[0]);
+        queue.give_up(&mut last);
         let mut got = 0;
         loop {
-            match pipe.more(&mut parts[1]) {
+            match queue.more(&mut parts[1]) {
                 ReadResult::Bytes(segment) => got += segment.len(),
                 ReadResult::Pending => take_wake.recv().unwrap(),
                 ReadResult::Eof => break,
             }
         }
-        match pipe.config.spread {
+        match spread {
             Distribution::Tee => assert_eq!(got, input.len()),
             _ => assert!(got > 100_000, "{got}"),
         }
-        assert!(!pipe.rewind(&mut parts[0]));
+        assert!(!queue.rewind(&mut parts[0]));
     });
-    assert_eq!(pipe.pool.live(), 0);
+    assert_eq!(queue.live(), 0);
 }
 
 #[test]
@@ -143,20 +140,19 @@ fn streams_that_gave_up_block_no_other() {
 fn reading_ends_when_all_streams_gave_up() {
     for spread in [Distribution::RoundRobin, Distribution::Tee, Distribution::Shard(Column::Number(1))] {
         for close in [false, true] {
-            let pipe = InputSplitter::open(by(spread.clone(), block(1 << 12)), nothing(), 2).unwrap();
+            let (reader, queue) = open(by(spread.clone(), block(1 << 12)), 2);
             let input = seq(400_000);
             thread::scope(|scope| {
-                let reader = Arc::clone(&pipe);
                 let bytes = input.as_bytes();
-                scope.spawn(move || reader.take_in(&mut Script::new(bytes, &[]), true, 0).unwrap());
+                scope.spawn(move || reader.read_source(&mut Script::new(bytes, &[]), true, 0).unwrap());
                 let mut started = 0;
                 // With and without a stream that never started.
                 while started < 2 - usize::from(close) {
-                    started += usize::from(matches!(pipe.next(), NextJob::Ready(_)));
+                    started += usize::from(matches!(queue.next(), NextJob::Ready(_)));
                     thread::yield_now();
                 }
                 if close {
-                    pipe.close();
+                    queue.close();
                 }
             });
         }
@@ -165,18 +161,18 @@ fn reading_ends_when_all_streams_gave_up() {
 
 #[test]
 fn close_gives_waiting_chunks_to_running_streams() {
-    let pipe = InputSplitter::open(by(Distribution::RoundRobin, records(1)), nothing(), 4).unwrap();
-    pipe.take_in(&mut Script::new(b"1\n2\n3\n", &[]), true, 0).unwrap();
-    let NextJob::Ready(mut part) = pipe.next() else { panic!("no part is ready") };
-    assert!(matches!(pipe.more(&mut part), ReadResult::Bytes(_)));
-    assert!(matches!(pipe.more(&mut part), ReadResult::Pending));
+    let (reader, queue) = open(by(Distribution::RoundRobin, records(1)), 4);
+    reader.read_source(&mut Script::new(b"1\n2\n3\n", &[]), true, 0).unwrap();
+    let NextJob::Ready(mut part) = queue.next() else { panic!("no part is ready") };
+    assert!(matches!(queue.more(&mut part), ReadResult::Bytes(_)));
+    assert!(matches!(queue.more(&mut part), ReadResult::Pending));
     let woken = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&woken);
-    pipe.lock().wake = Some(Arc::new(move || {
+    queue.set_wake(move || {
         count.fetch_add(1, Ordering::Relaxed);
-    }));
-    pipe.close();
+    });
+    queue.close();
     assert_eq!(woken.load(Ordering::Relaxed), 1);
-    pipe.finish(Ok(()));
-    assert_eq!(drain(&pipe, &mut part), b"2\n3\n");
+    queue.finish(Ok(()));
+    assert_eq!(drain(&queue, &mut part), b"2\n3\n");
 }

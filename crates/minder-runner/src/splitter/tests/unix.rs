@@ -7,24 +7,24 @@ use super::*;
 
 #[test]
 fn slow_pipe_yields_complete_records_early() {
-    let (reader, mut writer) = io::pipe().unwrap();
+    let (input, mut writer) = io::pipe().unwrap();
     let config = SplitterConfig { block_timeout: Some(Duration::from_millis(1)), ..config() };
-    let file = File::from(OwnedFd::from(reader));
-    let pipe =
-        InputSplitter::open(config, SplitterSource::Streams(vec![StreamSource::Open(file)]), 1).unwrap();
+    let file = File::from(OwnedFd::from(input));
+    let source = SplitterSource::Streams(vec![StreamSource::Open(file)]);
+    let (reader, queue) = open_source(config, source, 1).unwrap();
     let (notify, take_wake) = mpsc::channel();
     thread::scope(|scope| {
-        scope.spawn(|| pipe.read(move || notify.send(()).unwrap_or_default()));
+        scope.spawn(|| reader.read(move || notify.send(()).unwrap_or_default()));
         for _ in 0..3 {
             writer.write_all(b"whole\npart").unwrap();
             let mut part = loop {
-                match pipe.next() {
+                match queue.next() {
                     NextJob::Ready(part) => break part,
                     NextJob::Pending => take_wake.recv().unwrap(),
                     NextJob::Exhausted => panic!("the input ended early"),
                 }
             };
-            assert!(drain(&pipe, &mut part).ends_with(b"whole\n"));
+            assert!(drain(&queue, &mut part).ends_with(b"whole\n"));
         }
         drop(writer);
     });

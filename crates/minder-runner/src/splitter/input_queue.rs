@@ -1,74 +1,60 @@
-//! Distributes standard input, or files, over the jobs. A record is never cut.
-//!
-//! One thread reads and cuts, and stays a little ahead of the jobs. A block of input is read into
-//! once. Jobs share chunks of it, and it is reused when no chunk is left. A job keeps the chunks
-//! that it has not read, so that a retry can read the same bytes.
+//! What was read of the input and waits for jobs. The reader thread adds it, and jobs take it.
 //!
 //! There are two modes. With *blocks*, each chunk has its own job, and is complete when the job
 //! starts. With *streams*, a fixed number of jobs runs, and each gets its share of the input while
-//! it runs.
+//! it runs. A job keeps the chunks that it has not read, so that a retry can read the same bytes.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 use std::vec;
 
-use anyhow::{Context, Result, anyhow, bail};
 use minder::jobs::NextJob;
 use minder_os::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::splitter::buffer::Pool;
 use crate::splitter::buffer::{Buffer, Bytes};
-use crate::splitter::chunker::ChunkSize;
-use crate::splitter::chunker::Chunker;
-use crate::splitter::column::Column;
-use crate::splitter::column::Key;
-use crate::splitter::config::{
-    BLOCKS_OWN, BlockSize, CHUNK_MAX, Distribution, READY_MAX, SPANS_MAX, STREAM_MAX, SplitterConfig,
-    SplitterSource, StreamSource, TEE_BLOCKS,
-};
+use crate::splitter::config::{CHUNK_MAX, Distribution, READY_MAX, SPANS_MAX, STREAM_MAX, SplitterConfig};
 use crate::splitter::file_range::FileRange;
-use crate::splitter::header::{self, Header};
-use crate::splitter::record_bounds::RecordBounds;
 
-/// The splitter. `state` protects everything that changes, and `room` belongs to it: the reader
-/// waits there. A job that finds nothing sets `is_starved` under the lock. The reader takes the flag
-/// under the same lock when it adds input, and calls `wake` after it has released the lock, so no
-/// wake-up is lost.
-pub(crate) struct InputSplitter {
-    pub(super) config: SplitterConfig,
-    pub(super) slots: usize,
-    pub(super) source: Mutex<Option<SplitterSource>>,
-    pub(super) pool: Arc<Pool>,
-    pub(super) state: Mutex<State>,
+/// A queue of input between the reader thread and the jobs. `state` protects everything that
+/// changes, and `room` belongs to it: the reader waits there. A job that finds nothing sets
+/// `is_starved` under the lock. The reader takes the flag under the same lock when it adds input,
+/// and calls `wake` after it has released the lock, so no wake-up is lost.
+pub(crate) struct InputQueue {
+    spread: Distribution,
+    /// `true` if streams start even if there is no input for them.
+    all_streams: bool,
+    /// Closed when no more input is needed.
+    pool: Arc<Pool>,
+    state: Mutex<State>,
     /// Notified when the reader may continue.
-    pub(super) room: Condvar,
+    room: Condvar,
 }
 
 type Wake = Arc<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
-pub(super) struct State {
-    pub(super) ready: VecDeque<ReadyBlock>,
-    pub(super) streams: Vec<Stream>,
+struct State {
+    ready: VecDeque<ReadyBlock>,
+    streams: Vec<Stream>,
     /// The number of jobs that were given their input.
-    pub(super) given: usize,
+    given: usize,
     /// `true` if the input was read to its end, or until an error.
-    pub(super) ended: bool,
+    ended: bool,
     /// `true` if no more input is needed.
-    pub(super) stopped: bool,
+    stopped: bool,
     /// `true` if no more jobs start.
-    pub(super) closed: bool,
+    closed: bool,
     /// `true` if a job found nothing since `wake` was last called.
-    pub(super) is_starved: bool,
-    pub(super) error: Option<String>,
+    is_starved: bool,
+    error: Option<String>,
     /// `true` if an error kept the input from being read to its end.
-    pub(super) failed: bool,
-    pub(super) wake: Option<Wake>,
-    /// The size that blocks of `--block` had to grow to, if they had to.
-    pub(super) grown_to: Option<usize>,
+    failed: bool,
+    wake: Option<Wake>,
+    /// The requested size of a block and the size that a record made of it, if that is larger.
+    growth: Option<(u64, u64)>,
 }
 
 /// Input that waits for a job.
@@ -87,7 +73,7 @@ pub(super) enum ReadyBlock {
 
 /// The input of one job of a fixed number.
 #[derive(Default)]
-pub(super) struct Stream {
+struct Stream {
     queue: VecDeque<Bytes>,
     /// The size of `queue`.
     bytes: usize,
@@ -107,7 +93,7 @@ pub(crate) struct InputBlock {
 
 /// The input of one job. Dropping it releases what it holds.
 pub(crate) struct JobInput {
-    splitter: Arc<InputSplitter>,
+    queue: Arc<InputQueue>,
     /// Its number, from 0, in the order of the input; or the number of its stream.
     pub(crate) place: usize,
     /// Its block; `None` if it gets its input gradually.
@@ -120,13 +106,13 @@ pub(crate) struct JobInput {
     torn: bool,
 }
 
-pub(super) enum Content {
+enum Content {
     Held { header: Option<Bytes>, chunk: Bytes },
     Span(FileRange),
     Stream,
 }
 
-/// The result of [`InputSplitter::more`].
+/// The result of [`InputQueue::more`].
 #[derive(Clone, Debug)]
 pub(crate) enum ReadResult {
     /// The next bytes, at least one.
@@ -137,68 +123,29 @@ pub(crate) enum ReadResult {
     Eof,
 }
 
-impl InputSplitter {
-    /// Checks the configuration. `slots` is how many jobs run at once, and how many streams there
-    /// are. Streams have to run all at once, or `--tee` would wait for those that do not.
-    ///
-    /// # Errors
-    /// The options contradict each other, or a pattern is invalid.
-    pub(crate) fn open(
-        mut config: SplitterConfig,
-        source: SplitterSource,
-        slots: usize,
-    ) -> Result<Arc<Self>> {
-        let slots = slots.max(1);
-        check(&config, &source)?;
-        let names = match &config.spread {
-            Distribution::Shard(Column::Name(_)) | Distribution::Bin(Column::Name(_)) => true,
-            _ => matches!(config.group_by, Some(Column::Name(_))),
-        };
-        // A named column needs the first line as the header.
-        if names && config.header.is_none() {
-            config.header = Some(Header::Lines(1));
-        }
-        let (streams, blocks) = match config.spread {
-            Distribution::Blocks => (0, slots.saturating_add(BLOCKS_OWN)),
-            Distribution::RoundRobin => (slots, slots.saturating_add(BLOCKS_OWN)),
-            Distribution::Tee => (slots, TEE_BLOCKS),
-            Distribution::Shard(_) | Distribution::Bin(_) => (slots, 1),
-        };
+impl InputQueue {
+    /// Creates the queue. `streams` is the number of streams, or 0 with blocks. `pool` has the
+    /// blocks that the reader fills.
+    pub(super) fn new(config: &SplitterConfig, streams: usize, pool: Arc<Pool>) -> Arc<Self> {
         let mut state = State::default();
         state.streams.resize_with(streams, Stream::default);
-        let this = Self {
-            config,
-            slots,
-            source: Mutex::new(Some(source)),
-            pool: Pool::new(blocks),
+        Arc::new(Self {
+            spread: config.spread.clone(),
+            all_streams: config.all_streams,
+            pool,
             state: Mutex::new(state),
             room: Condvar::new(),
-        };
-        // An invalid pattern is reported before anything is read.
-        this.chunker().and_then(|_| this.key()).and_then(|_| this.finder()).map_err(|why| anyhow!(why))?;
-        Ok(Arc::new(this))
+        })
     }
 
-    /// Reads all of the source on the calling thread. Returns when everything was distributed, or
-    /// when no job takes more. `wake` is called whenever a job that had to wait may continue;
-    /// [`more`](Self::more), [`give_up`](Self::give_up) and [`close`](Self::close) call it too. It
-    /// is never called with a lock held.
-    pub(crate) fn read(&self, wake: impl Fn() + Send + Sync + 'static) {
-        let source = self.source.lock().take();
+    /// Sets `wake`, which is called whenever a job that had to wait may continue. The reader,
+    /// [`more`](Self::more), [`give_up`](Self::give_up) and [`close`](Self::close) call it, never
+    /// with a lock held.
+    pub(super) fn set_wake(&self, wake: impl Fn() + Send + Sync + 'static) {
         self.lock().wake = Some(Arc::new(wake));
-        let result = match source {
-            Some(SplitterSource::Streams(sources)) => self.take_streams(sources),
-            Some(SplitterSource::Files(paths)) if self.config.spread == Distribution::Blocks => {
-                self.take_files(&paths)
-            }
-            Some(SplitterSource::Files(paths)) => {
-                self.take_streams(paths.into_iter().map(StreamSource::Path).collect())
-            }
-            None => Ok(()),
-        };
-        self.finish(result);
     }
 
+    /// Ends the input: the reader adds no more.
     pub(super) fn finish(&self, result: Result<(), String>) {
         let mut state = self.lock();
         state.ended = true;
@@ -225,11 +172,11 @@ impl InputSplitter {
             return NextJob::Exhausted;
         }
         let place = state.given;
-        let (content, block) = match self.config.spread {
+        let (content, block) = match self.spread {
             Distribution::Tee | Distribution::Shard(_) | Distribution::Bin(_) => (Content::Stream, None),
             Distribution::Blocks | Distribution::RoundRobin => match self.pop(&mut state) {
                 Some((content, block)) => (content, (streams == 0).then_some(block)),
-                None if state.ended && streams > 0 && self.config.all_streams && !state.failed => {
+                None if state.ended && streams > 0 && self.all_streams && !state.failed => {
                     (Content::Stream, None)
                 }
                 None if state.ended || state.stopped => return NextJob::Exhausted,
@@ -243,7 +190,7 @@ impl InputSplitter {
         let content = if streams > 0 { state.begin(place, content) } else { content };
         drop(state);
         NextJob::Ready(JobInput {
-            splitter: Arc::clone(self),
+            queue: Arc::clone(self),
             place,
             block,
             content,
@@ -255,16 +202,17 @@ impl InputSplitter {
 
     /// Returns the requested size of a block and the size that a record made of it, if that is larger.
     pub(crate) fn growth(&self) -> Option<(u64, u64)> {
-        let to = self.lock().grown_to? as u64;
-        match self.config.block {
-            BlockSize::Bytes(from) => Some((from, to)),
-            BlockSize::Shares(_) => None,
-        }
+        self.lock().growth
+    }
+
+    /// Records the requested size of a block, and the larger one that a record needs.
+    pub(super) fn set_growth(&self, from: u64, to: u64) {
+        self.lock().growth = Some((from, to));
     }
 
     /// Returns `true` if all jobs read all of the input.
     pub(crate) fn is_tee(&self) -> bool {
-        self.config.spread == Distribution::Tee
+        self.spread == Distribution::Tee
     }
 
     /// Returns `true` if some input is not distributed, and the jobs that run may get none of it before
@@ -373,7 +321,7 @@ impl InputSplitter {
         }
         // While there are jobs to start, a chunk starts one.
         if all_started
-            && self.config.spread == Distribution::RoundRobin
+            && self.spread == Distribution::RoundRobin
             && let Some((Content::Held { chunk, .. }, _)) = self.pop(&mut state)
         {
             let stream = &mut state.streams[place];
@@ -473,58 +421,31 @@ impl InputSplitter {
         is_wanted
     }
 
-    /// Returns the chunker for this configuration.
-    pub(super) fn chunker(&self) -> Result<Chunker, String> {
-        let config = &self.config;
-        let bounds = match &config.group_by {
-            Some(column) => RecordBounds::Group(Key::new(column.clone(), config.colsep.as_deref())?),
-            None => {
-                let start = config.start.as_deref().unwrap_or_default();
-                let default: &[u8] = if config.start.is_some() { b"" } else { b"\n" };
-                let end = config.end.as_deref().unwrap_or(default);
-                if config.regexp {
-                    RecordBounds::pattern(end, start)?
-                } else {
-                    RecordBounds::fixed(end, start)
-                }
-            }
-        };
-        let size = match (config.records, &config.spread) {
-            // Every job gets the same bytes, however they are cut.
-            (_, Distribution::Tee) if !config.remove_separator => ChunkSize::Reads,
-            (Some(records), _) => ChunkSize::Records(records.get()),
-            (None, _) => ChunkSize::Blocks,
-        };
-        Ok(Chunker::new(bounds, size))
+    /// Returns how many blocks wait for a job.
+    #[cfg(test)]
+    pub(super) fn ready(&self) -> usize {
+        self.lock().ready.len()
     }
 
-    /// Returns how the stream of a line is found.
-    pub(super) fn key(&self) -> Result<Option<Key>, String> {
-        match &self.config.spread {
-            Distribution::Shard(column) | Distribution::Bin(column) => {
-                Key::new(column.clone(), self.config.colsep.as_deref()).map(Some)
-            }
-            _ => Ok(None),
-        }
+    /// Returns how many blocks are in use.
+    #[cfg(test)]
+    pub(super) fn live(&self) -> usize {
+        self.pool.live()
     }
 
-    pub(super) fn finder(&self) -> Result<Option<header::HeaderParser>, String> {
-        self.config.header.as_ref().map(header::HeaderParser::new).transpose()
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
 }
 
 impl State {
     /// Takes the callback to be called, if a job waits.
-    pub(super) fn take_wake(&mut self) -> Option<Wake> {
+    fn take_wake(&mut self) -> Option<Wake> {
         if std::mem::take(&mut self.is_starved) { self.wake.clone() } else { None }
     }
 
     /// Starts a stream with its first content.
-    pub(super) fn begin(&mut self, place: usize, content: Content) -> Content {
+    fn begin(&mut self, place: usize, content: Content) -> Content {
         let stream = &mut self.streams[place];
         stream.started = true;
         if let Content::Held { header, chunk } = content {
@@ -535,7 +456,7 @@ impl State {
 }
 
 impl Stream {
-    pub(super) fn push(&mut self, segment: Bytes) {
+    fn push(&mut self, segment: Bytes) {
         self.bytes += segment.len();
         self.queue.push_back(segment);
     }
@@ -570,8 +491,8 @@ impl JobInput {
 
 impl Drop for JobInput {
     fn drop(&mut self) {
-        let splitter = Arc::clone(&self.splitter);
-        splitter.give_up(self);
+        let queue = Arc::clone(&self.queue);
+        queue.give_up(self);
     }
 }
 
@@ -581,9 +502,9 @@ impl fmt::Debug for JobInput {
     }
 }
 
-impl fmt::Debug for InputSplitter {
+impl fmt::Debug for InputQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InputSplitter").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("InputQueue").field("spread", &self.spread).finish_non_exhaustive()
     }
 }
 
@@ -602,76 +523,4 @@ fn held(header: Option<&Bytes>, chunk: &Bytes, at: u64) -> Bytes {
         Some(header) if at < header.len() => header.slice(at, CHUNK_MAX),
         header => chunk.slice(at - header.map_or(0, |header| header.len()), CHUNK_MAX),
     }
-}
-
-/// Rejects options that exclude each other, and files that cannot be split.
-fn check(config: &SplitterConfig, source: &SplitterSource) -> Result<()> {
-    let by_line = match config.spread {
-        Distribution::Shard(_) => Some("--shard"),
-        Distribution::Bin(_) => Some("--bin"),
-        _ => None,
-    };
-    if let Some(flag) = by_line {
-        let others = [
-            (config.group_by.is_some(), "--group-by"),
-            (config.records.is_some(), "-N"),
-            (config.start.is_some(), "--recstart"),
-            (config.end.as_ref().is_some_and(|end| end != b"\n"), "--recend"),
-            (config.remove_separator, "--remove-rec-sep"),
-        ];
-        if let Some((_, other)) = others.iter().find(|(is_set, _)| *is_set) {
-            bail!("`{flag}` distributes lines: it cannot be used with `{other}`");
-        }
-    }
-    if config.group_by.is_some() && (config.start.is_some() || config.end.is_some()) {
-        bail!("`--group-by` groups lines: it cannot be used with `--recstart` and `--recend`");
-    }
-    match (source, config.block) {
-        (_, BlockSize::Bytes(0)) => bail!("`--block` is 0, the minimum is 1"),
-        (SplitterSource::Streams(_), BlockSize::Shares(_)) => {
-            bail!("a negative `--block` divides files: it requires `--pipe-part`")
-        }
-        _ => {}
-    }
-    if matches!((source, &config.spread), (SplitterSource::Files(_), Distribution::Blocks)) {
-        if config.records.is_some() {
-            bail!("`--pipe-part` does not count records: `-N` and `-L` require `--pipe`");
-        }
-        if config.remove_separator {
-            bail!("`--pipe-part` does not edit the input: `--remove-rec-sep` requires `--pipe`");
-        }
-    }
-    check_files(source)
-}
-
-/// Rejects files that cannot be read, so that no job starts before that is known.
-fn check_files(source: &SplitterSource) -> Result<()> {
-    let about = |path: &Path| std::fs::metadata(path).with_context(|| cannot_read(path));
-    match source {
-        SplitterSource::Streams(sources) => {
-            for source in sources {
-                if let StreamSource::Path(path) = source
-                    && about(path)?.is_dir()
-                {
-                    return Err(anyhow!("is a directory").context(cannot_read(path)));
-                }
-            }
-        }
-        SplitterSource::Files(paths) => {
-            for path in paths {
-                if !about(path)?.is_file() {
-                    bail!(
-                        "`{}` is not a regular file, which --pipe-part requires (`--pipe` reads standard \
-                         input)",
-                        path.display()
-                    );
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-fn cannot_read(path: &Path) -> String {
-    format!("cannot read `{}`", path.display())
 }

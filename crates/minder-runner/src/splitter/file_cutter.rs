@@ -1,13 +1,11 @@
 //! Cuts regular files into ranges. It reads them only around the bounds.
 
 use crate::splitter::buffer::Bytes;
-use crate::splitter::config::BlockSize;
-use crate::splitter::config::CHUNK_MAX;
-use crate::splitter::config::HEADER_MAX;
-use crate::splitter::config::RECORD_MAX;
+use crate::splitter::chunker::Chunker;
+use crate::splitter::config::{BlockSize, CHUNK_MAX, HEADER_MAX, RECORD_MAX, SplitterConfig};
 use crate::splitter::header::HeaderMatch;
-use crate::splitter::input_splitter::InputSplitter;
-use crate::splitter::input_splitter::ReadyBlock;
+use crate::splitter::input_queue::InputQueue;
+use crate::splitter::input_queue::ReadyBlock;
 use crate::splitter::record_bounds::RecordBounds;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
@@ -19,19 +17,31 @@ use minder_os::sync::Mutex;
 
 use super::file_range::{FileRange, LINE_MAX, SharedFile, unreadable};
 
-impl InputSplitter {
+/// Cuts files, and adds their ranges to the queue.
+pub(super) struct FileCutter<'a> {
+    config: &'a SplitterConfig,
+    /// How many jobs run at once.
+    slots: usize,
+    queue: &'a InputQueue,
+}
+
+impl<'a> FileCutter<'a> {
+    pub(super) fn new(config: &'a SplitterConfig, slots: usize, queue: &'a InputQueue) -> Self {
+        Self { config, slots, queue }
+    }
+
     /// Cuts one file after the other.
-    pub(super) fn take_files(&self, paths: &[PathBuf]) -> Result<(), String> {
+    pub(super) fn cut_files(&self, paths: &[PathBuf]) -> Result<(), String> {
         let mut base = 0;
         for (index, path) in paths.iter().enumerate() {
-            base += self.take_parts(path, index == 0, base)?;
+            base += self.cut_file(path, index == 0, base)?;
         }
         Ok(())
     }
 
     /// Cuts one file into ranges of about one block. `base` is the offset of the file in the input.
     /// Returns the length of the file.
-    fn take_parts(&self, path: &Path, is_first: bool, base: u64) -> Result<u64, String> {
+    fn cut_file(&self, path: &Path, is_first: bool, base: u64) -> Result<u64, String> {
         let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
         // `metadata` reports no size for a device, but its end can be sought.
         let size = file.seek(SeekFrom::End(0)).map_err(|error| match error.kind() {
@@ -46,7 +56,7 @@ impl InputSplitter {
         let file = Arc::new(SharedFile { file: Mutex::new(file), path: path.to_owned(), base });
         let skipped = if self.config.skip_first && is_first { first_line(&file)? } else { 0 };
         let header = self.header_of(&file, skipped)?;
-        let mut chunker = self.chunker()?;
+        let mut chunker = Chunker::new(self.config)?;
         if let RecordBounds::Group(key) = chunker.bounds_mut() {
             key.resolve(header.as_deref().unwrap_or_default())?;
         }
@@ -72,7 +82,7 @@ impl InputSplitter {
                 header_at: skipped,
                 range: start..end,
             };
-            if !self.push(ReadyBlock::Span(span)) {
+            if !self.queue.push(ReadyBlock::Span(span)) {
                 return Ok(size);
             }
             start = end;
@@ -82,7 +92,7 @@ impl InputSplitter {
 
     /// Returns the header, which starts at `base`.
     fn header_of(&self, file: &SharedFile, base: u64) -> Result<Option<Bytes>, String> {
-        let Some(finder) = self.finder()? else { return Ok(None) };
+        let Some(finder) = self.config.header_parser()? else { return Ok(None) };
         let mut bytes = Vec::new();
         loop {
             let is_whole = !file.extend(&mut bytes, base)?;
