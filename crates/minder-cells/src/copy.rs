@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::build;
 use crate::error::{Error, Result};
+use crate::heap::Heap;
 use crate::mutator::{Mutator, Value};
 use crate::view::{Data, View};
 use crate::word::{Kind, Word};
@@ -44,7 +45,7 @@ impl<'h> Mutator<'_, 'h> {
         let mut copies: HashMap<u64, Option<Word>> = HashMap::new();
         while let Some(task) = tasks.pop() {
             let word = match task {
-                Task::Copy(view) => match self.copy_flat(view)? {
+                Task::Copy(view) => match copy_flat(self.heap(), view)? {
                     Some(word) => word,
                     None => match copies.get(&view.word().0) {
                         Some(Some(word)) => *word,
@@ -66,35 +67,36 @@ impl<'h> Mutator<'_, 'h> {
                 Task::Pair => {
                     let second = words.pop().unwrap_or(Word::NIL);
                     let first = words.pop().unwrap_or(Word::NIL);
-                    build::pair(&mut self.store(), first, second)?
+                    build::pair(&mut self.heap().store(), first, second)?
                 }
                 Task::Vector(count) => {
                     let parts = words.split_off(words.len() - count);
-                    build::vector(&mut self.store(), &parts)?
+                    build::vector(&mut self.heap().store(), &parts)?
                 }
                 Task::Map(count) => {
                     let parts = words.split_off(words.len() - 2 * count);
-                    build::map(&mut self.store(), &parts)?
+                    build::map(&mut self.heap().store(), &parts)?
                 }
             };
             words.push(word);
         }
         Ok(self.value(words.pop().unwrap_or(Word::NIL)))
     }
+}
 
-    /// Copies a value without parts; `None` for others.
-    fn copy_flat(&mut self, view: View<'_>) -> Result<Option<Word>> {
-        let word = match view.data() {
-            Data::Float(number) => build::float(&mut self.store(), number)?,
-            Data::Int(number) => build::signed(&mut self.store(), number)?,
-            Data::UInt(number) => build::unsigned(&mut self.store(), number)?,
-            Data::Str(text) => build::text(&mut self.store(), Kind::Str, text)?,
-            Data::Symbol(text) => self.intern(text)?,
-            Data::Pair(..) | Data::Vector(_) | Data::Map(_) => return Ok(None),
-            Data::Nil | Data::Null | Data::Bool(_) => view.word(),
-        };
-        Ok(Some(word))
-    }
+/// Copies a value without parts; `None` for others.
+fn copy_flat(heap: &mut Heap, view: View<'_>) -> Result<Option<Word>> {
+    let store = &mut heap.store();
+    let word = match view.data() {
+        Data::Float(number) => build::float(store, number)?,
+        Data::Int(number) => build::signed(store, number)?,
+        Data::UInt(number) => build::unsigned(store, number)?,
+        Data::Str(text) => build::text(store, Kind::Str, text)?,
+        Data::Symbol(text) => heap.intern(text)?,
+        Data::Pair(..) | Data::Vector(_) | Data::Map(_) => return Ok(None),
+        Data::Nil | Data::Null | Data::Bool(_) => view.word(),
+    };
+    Ok(Some(word))
 }
 
 /// Pushes the task for a value with parts, and those of its parts above it.

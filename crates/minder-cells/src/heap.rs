@@ -312,11 +312,6 @@ impl Heap {
     }
 
     #[inline]
-    pub(crate) fn cells_mut(&mut self) -> &mut [Cell] {
-        self.blocks.cells_mut()
-    }
-
-    #[inline]
     pub(crate) fn root_word(&self, root: Root) -> Option<Word> {
         self.roots.get(root)
     }
@@ -354,6 +349,23 @@ impl std::fmt::Debug for Heap {
             .field("config", &self.config)
             .field("stats", &self.stats)
             .finish_non_exhaustive()
+    }
+}
+
+impl Cells for Heap {
+    #[inline]
+    fn allocate(&mut self, count: usize) -> Result<usize> {
+        self.blocks.allocate(count)
+    }
+
+    #[inline]
+    fn cells_mut(&mut self) -> &mut [Cell] {
+        self.blocks.cells_mut()
+    }
+
+    #[inline]
+    fn refer_all(&mut self, words: &[u64]) -> Result<()> {
+        self.store().refer_all(words)
     }
 }
 

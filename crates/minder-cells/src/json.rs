@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::build::{self, Cells};
 use crate::error::{Error, Result};
+use crate::heap::Heap;
 use crate::mutator::{Mutator, Value};
 use crate::region::{Memory, Region, RegionPool};
 use crate::word::{Kind, Word};
@@ -101,6 +102,18 @@ impl Sink for Memory {
     }
 }
 
+impl Sink for Heap {
+    #[inline]
+    fn intern(&mut self, text: &str) -> Result<Word> {
+        Heap::intern(self, text)
+    }
+
+    #[inline]
+    fn predict(&mut self, text: &[u8]) -> Result<Option<(Word, usize)>> {
+        Heap::predict(self, text)
+    }
+}
+
 impl RegionPool {
     /// Parses a message into a region. Arrays become vectors, and objects maps; keys are symbols, each of
     /// which the region has once. An integer that does not fit into 64 bits becomes a float.
@@ -139,39 +152,7 @@ impl<'h> Mutator<'_, 'h> {
     /// # Errors
     /// It is not JSON, or the heap is full.
     pub fn parse_json(&mut self, message: &[u8]) -> std::result::Result<Value<'h>, JsonError> {
-        parse(message, &mut HeapSink(self)).map(|word| self.value(word))
-    }
-}
-
-/// The heap of a call of [`Heap::mutate`](crate::Heap::mutate).
-pub(crate) struct HeapSink<'m, 'a, 'h>(pub(crate) &'m mut Mutator<'a, 'h>);
-
-impl Cells for HeapSink<'_, '_, '_> {
-    #[inline]
-    fn allocate(&mut self, count: usize) -> Result<usize> {
-        self.0.store().allocate(count)
-    }
-
-    #[inline]
-    fn cells_mut(&mut self) -> &mut [crate::space::Cell] {
-        self.0.cells_mut()
-    }
-
-    #[inline]
-    fn refer_all(&mut self, words: &[u64]) -> Result<()> {
-        self.0.store().refer_all(words)
-    }
-}
-
-impl Sink for HeapSink<'_, '_, '_> {
-    #[inline]
-    fn intern(&mut self, text: &str) -> Result<Word> {
-        self.0.intern(text)
-    }
-
-    #[inline]
-    fn predict(&mut self, text: &[u8]) -> Result<Option<(Word, usize)>> {
-        self.0.predict(text)
+        parse(message, self.heap()).map(|word| self.value(word))
     }
 }
 

@@ -5,9 +5,8 @@ use std::marker::PhantomData;
 
 use crate::build::{self, Cells};
 use crate::error::{Error, Result};
-use crate::heap::{Heap, Store};
+use crate::heap::Heap;
 use crate::roots::Root;
-use crate::space::Cell;
 use crate::view::View;
 use crate::word::{Kind, Word};
 
@@ -84,23 +83,8 @@ impl<'h> Mutator<'_, 'h> {
     }
 
     #[inline]
-    pub(crate) fn store(&mut self) -> Store<'_> {
-        self.heap.store()
-    }
-
-    #[inline]
-    pub(crate) fn cells_mut(&mut self) -> &mut [Cell] {
-        self.heap.cells_mut()
-    }
-
-    #[inline]
-    pub(crate) fn intern(&mut self, text: &str) -> Result<Word> {
-        self.heap.intern(text)
-    }
-
-    #[inline]
-    pub(crate) fn predict(&mut self, json: &[u8]) -> Result<Option<(Word, usize)>> {
-        self.heap.predict(json)
+    pub(crate) fn heap(&mut self) -> &mut Heap {
+        self.heap
     }
 
     /// Returns the empty list.

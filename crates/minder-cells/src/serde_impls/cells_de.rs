@@ -6,7 +6,7 @@ use serde_core::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess,
 
 use super::depth::{SERDE_DEPTH_MAX, too_deep};
 use crate::build;
-use crate::json::{HeapSink, Sink};
+use crate::json::Sink;
 use crate::mutator::{Mutator, Value};
 use crate::region::{Region, RegionPool};
 use crate::word::{Kind, Word};
@@ -60,7 +60,7 @@ impl<'h> Mutator<'_, 'h> {
     /// Those of the deserializer; more than [`SERDE_DEPTH_MAX`] levels; no room for the value, as an error of
     /// the deserializer with the text of [`Error`](crate::Error).
     pub fn deserialize<'de, D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<Value<'h>, D::Error> {
-        deserialize(deserializer, &mut HeapSink(self)).map(|word| self.value(word))
+        deserialize(deserializer, self.heap()).map(|word| self.value(word))
     }
 }
 
