@@ -4,8 +4,8 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use crate::child_pipes::{ChildStderr, ChildStdin, ChildStdout};
-use crate::command::Size;
 use crate::exit_status::ExitInfo;
+use crate::group::Size;
 use crate::sys::process_tree::{ProcessSnapshot, ProcessTree};
 use crate::sys::reap::{ExitWatch, Process, reap_orphans};
 use crate::sys::signal::Signal;

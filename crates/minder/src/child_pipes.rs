@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 
-use crate::command::{Size, Stdio};
+use crate::command::Stdio;
+use crate::group::Size;
 use crate::sys::pipe::{self, resize_terminal};
 use crate::{Error, ErrorKind, Operation};
 

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::environment::Environment;
-use crate::process_attributes::ProcessAttributes;
+use crate::group::Group;
+use crate::process_attributes::{ProcessAttributes, Resource, ResourceLimit};
+
+pub(crate) use crate::group::Size;
 
 /// A program, its arguments, and the environment in which it starts.
 ///
@@ -179,104 +182,6 @@ pub(crate) struct Kept {
     pub(crate) file: Option<Arc<File>>,
 }
 
-/// The process group, session or terminal in which a child starts.
-///
-/// A child that is to be killed with everything that it started needs a separate group.
-///
-/// - Windows has no process groups. Every child has a separate job object, which its descendants
-///   cannot leave. `New` and `Session` also create a console process group, so that Ctrl-Break can be
-///   sent to it. `Terminal` is not supported yet. If the job of this process allows no nested jobs
-///   (before Windows 8), a start fails with `Unsupported`, except with `Inherit`: then only the child
-///   itself is killed.
-/// - NetBSD and OpenBSD: `Terminal` is not supported. Unix other than Linux and macOS: `Session` is not
-///   supported either.
-///
-/// ```
-/// # #[cfg(unix)] {
-/// use minder::{Command, Group};
-///
-/// // Ctrl-C at the terminal reaches this child directly, as it does with `std::process`.
-/// let mut editor = Command::new("true");
-/// editor.group(Group::Inherit);
-/// assert_eq!(editor.get_group(), Group::Inherit);
-/// assert!(editor.status()?.success());
-/// # }
-/// # Ok::<(), minder::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Group {
-    /// The group of the parent. Ctrl-C at the terminal reaches the child directly. Its tree cannot be
-    /// killed as a whole.
-    Inherit,
-    /// A new process group, in the session of the parent.
-    #[default]
-    New,
-    /// A new session, without a controlling terminal.
-    Session,
-    /// A new session on a new pseudo-terminal of this size. The three streams are that terminal,
-    /// whatever the command sets, except an input that is [`Stdio::null`]. The output of the child is
-    /// one merged stream, [`Stream::Stdout`](crate::Stream::Stdout). The size can be changed later:
-    /// [`ChildSet::resize_terminal`](crate::ChildSet::resize_terminal),
-    /// [`Child::resize_terminal`](crate::Child::resize_terminal).
-    Terminal(Size),
-}
-
-/// The size of a terminal, in characters, and in pixels where they are known.
-///
-/// ```
-/// # #[cfg(target_os = "linux")] {
-/// use minder::{Command, Group, Size};
-///
-/// let mut command = Command::new("stty");
-/// command.arg("size").group(Group::Terminal(Size::new(40, 120)));
-/// let mut child = command.spawn()?;
-/// let mut answer = [0; 64];
-/// let count = std::io::Read::read(child.stdout.as_mut().expect("a terminal has an output"), &mut answer)?;
-/// assert_eq!(answer[..count].trim_ascii(), b"40 120");
-/// child.resize_terminal(Size::new(50, 132))?;
-/// child.wait()?;
-/// # }
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Size {
-    /// The number of lines.
-    pub rows: u16,
-    /// The number of characters in a line.
-    pub columns: u16,
-    /// The width in pixels, or 0 if it is not known.
-    pub pixel_width: u16,
-    /// The height in pixels, or 0 if it is not known.
-    pub pixel_height: u16,
-}
-
-impl Size {
-    /// Returns a size in characters.
-    pub const fn new(rows: u16, columns: u16) -> Self {
-        Self { rows, columns, pixel_width: 0, pixel_height: 0 }
-    }
-
-    /// Sets the size in pixels, which programs need that show images.
-    ///
-    /// ```
-    /// let size = minder::Size::new(24, 80).pixels(640, 480);
-    /// assert_eq!((size.columns, size.pixel_width), (80, 640));
-    /// ```
-    #[must_use]
-    pub const fn pixels(mut self, width: u16, height: u16) -> Self {
-        (self.pixel_width, self.pixel_height) = (width, height);
-        self
-    }
-}
-
-impl Default for Size {
-    fn default() -> Self {
-        Self::new(24, 80)
-    }
-}
-
 impl Command {
     /// Creates a command that runs `program` without arguments, with the working directory, environment
     /// and streams of this process, in a new process group.
@@ -328,6 +233,28 @@ impl Command {
     /// Adds several arguments.
     pub fn args(&mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Self {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// Appends a text to the command line, after a space and unchanged. This is for the few Windows
+    /// programs that parse their command line by their own rules, above all `cmd.exe`. The last
+    /// call counts.
+    ///
+    /// The caller is responsible for every character: nothing is quoted, and a value in the text
+    /// may become anything.
+    ///
+    /// - Windows: the text may hold any unit except 0; with the arguments before it, the line may
+    ///   have 32,766 UTF-16 units (`CreateProcessW`).
+    /// - Unix: programs get separate arguments, not a line. A start fails with
+    ///   [`Unsupported`](crate::ErrorKind::Unsupported).
+    ///
+    /// ```
+    /// let mut command = minder::Command::new("cmd.exe");
+    /// command.args(["/d", "/s", "/c"]).raw_tail(r#""ver | more""#);
+    /// assert_eq!(command.spawn().is_ok(), cfg!(windows));
+    /// ```
+    pub fn raw_tail(&mut self, text: impl AsRef<OsStr>) -> &mut Self {
+        self.tail = Some(text.as_ref().to_owned());
         self
     }
 
@@ -590,6 +517,109 @@ impl Command {
         self
     }
 
+    /// Sets the user of the child: its real, effective and saved user id. With the privilege of root, the
+    /// child has no supplementary groups then, unless [`groups`](Self::groups) sets them. Default: the user
+    /// of this process.
+    ///
+    /// The order is that of the standard library: limits, groups, group, user, then the working directory.
+    /// The environment stays as it is, with `HOME` and `USER`. The program is searched for with the rights of
+    /// this process. A kill of a child that runs as another user needs the privilege, too (`CAP_KILL`).
+    ///
+    /// A start fails with `PermissionDenied` if this process may not set the id, and the error names it.
+    ///
+    /// - Linux: while the child starts, this process writes no core dump.
+    /// - Other systems: a start fails with `Unsupported`.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use minder::{Command, ErrorKind};
+    ///
+    /// let mut command = Command::new("id");
+    /// command.arg("-u").uid(65534).gid(65534);
+    /// match command.output() {
+    ///     Ok(output) => assert_eq!(output.stdout, b"65534\n"),
+    ///     // This process is not that of root.
+    ///     Err(error) => assert_eq!(error.kind(), ErrorKind::PermissionDenied),
+    /// }
+    /// # }
+    /// ```
+    pub fn uid(&mut self, uid: u32) -> &mut Self {
+        self.attributes().uid = Some(uid);
+        self
+    }
+
+    /// Sets the group of the child: its real, effective and saved group id. Default: the group of this
+    /// process. Errors and systems: see [`uid`](Self::uid).
+    pub fn gid(&mut self, gid: u32) -> &mut Self {
+        self.attributes().gid = Some(gid);
+        self
+    }
+
+    /// Sets the supplementary groups of the child. Default: those of this process, or none for another
+    /// [user](Self::uid). Errors and systems: see there.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use minder::{Command, ErrorKind};
+    ///
+    /// let mut command = Command::new("id");
+    /// command.arg("-G").gid(7).groups([8, 9]);
+    /// match command.output() {
+    ///     Ok(output) => assert_eq!(output.stdout, b"7 8 9\n"),
+    ///     Err(error) => assert_eq!(error.kind(), ErrorKind::PermissionDenied),
+    /// }
+    /// # }
+    /// ```
+    pub fn groups(&mut self, groups: impl IntoIterator<Item = u32>) -> &mut Self {
+        self.attributes().groups = Some(groups.into_iter().collect());
+        self
+    }
+
+    /// Sets the soft and the hard limit of a resource for the child and its descendants: setrlimit(2). `None`
+    /// means unlimited. Default: the limits of this process; for descriptors, the soft limit that it was
+    /// started with. They are set before the [user](Self::uid), so root may raise a hard limit for another
+    /// user.
+    ///
+    /// A start fails with `PermissionDenied` if the hard limit is above that of this process, without the
+    /// privilege (`CAP_SYS_RESOURCE`), and with `InvalidInput` if the soft limit is above the hard one.
+    ///
+    /// - Systems other than Linux: a start fails with `Unsupported`.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use minder::{Command, Resource};
+    ///
+    /// // It is stopped after a second of processor time, at the latest.
+    /// let mut command = Command::new("sh");
+    /// command.args(["-c", "while :; do :; done"]).limit(Resource::CpuTime, Some(1), Some(1));
+    /// assert!(command.status()?.signal().is_some());
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    pub fn limit(&mut self, resource: Resource, soft: Option<u64>, hard: Option<u64>) -> &mut Self {
+        let limits = &mut self.attributes().limits;
+        limits.retain(|limit| limit.resource != resource);
+        limits.push(ResourceLimit { resource, soft, hard });
+        self
+    }
+
+    /// Sets the umask of the child: the permissions that new files do not get. Default: that of this process.
+    ///
+    /// - Systems other than Linux: a start fails with `Unsupported`.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// let mut command = minder::Command::new("sh");
+    /// command.args(["-c", "umask"]).umask(0o077);
+    /// assert_eq!(command.output()?.stdout, b"0077\n");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    pub fn umask(&mut self, mask: u32) -> &mut Self {
+        self.attributes().umask = Some(mask);
+        self
+    }
+
     /// Delays the child before it joins its group, as a busy machine does (Linux). For
     /// tests.
     #[cfg(feature = "fault-injection")]
@@ -597,6 +627,10 @@ impl Command {
     pub fn fault_late(&mut self, late: Duration) -> &mut Self {
         self.late = late;
         self
+    }
+
+    fn attributes(&mut self) -> &mut ProcessAttributes {
+        self.attributes.get_or_insert_default()
     }
 
     /// Returns the target of its standard input.
@@ -636,6 +670,17 @@ impl Command {
     /// Returns the arguments, without the program.
     pub fn get_args(&self) -> impl ExactSizeIterator<Item = &OsStr> {
         self.args.iter().map(OsString::as_os_str)
+    }
+
+    /// Returns the text that was passed to [`raw_tail`](Self::raw_tail).
+    ///
+    /// ```
+    /// let mut command = minder::Command::new("cmd");
+    /// command.raw_tail("/c ver");
+    /// assert_eq!(command.get_raw_tail(), Some("/c ver".as_ref()));
+    /// ```
+    pub fn get_raw_tail(&self) -> Option<&OsStr> {
+        self.tail.as_deref()
     }
 
     /// Returns the changes to the environment in the order of the calls, with `None` for a variable

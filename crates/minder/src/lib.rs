@@ -406,8 +406,8 @@ mod exit_status;
 mod backend;
 mod environment;
 mod process_attributes;
+mod group;
 mod command;
-mod command_attributes;
 mod backlog;
 mod chunk;
 mod sys;
@@ -442,11 +442,12 @@ pub use crate::{
     child::{Child, Kill, KillStep},
     child_pipes::{ChildStderr, ChildStdin, ChildStdout},
     chunk::Chunk,
-    command::{Command, Descriptors, Group, Size, Stdio},
+    command::{Command, Descriptors, Stdio},
     environment::Environment,
     error::{Error, ErrorKind, Operation, Result},
     event::{ChildId, Event, NextEvent, SpillFile, Stream},
     exit_status::{ExitInfo, ExitStatus, Outcome, ResourceUsage, ThreadTimes},
+    group::{Group, Size},
     process_attributes::Resource,
     set::{ChildSet, ChildSetOptions, OutputMode, OverflowPolicy, Restart, RestartPolicy, SpawnOptions},
     shared_child::SharedChild,

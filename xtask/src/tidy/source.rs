@@ -42,9 +42,10 @@ const SYSTEMS: [&str; 11] = [
 const OS_CRATES: [&str; 4] = ["libc", "rustix", "windows_sys", "io_uring"];
 
 /// Plain data: files of `minder` that use no other crate than std.
-const STD_ONLY: [&str; 5] = [
+const STD_ONLY: [&str; 6] = [
     "crates/minder/src/random.rs",
     "crates/minder/src/command.rs",
+    "crates/minder/src/group.rs",
     "crates/minder/src/exit_status.rs",
     "crates/minder/src/interest.rs",
     "crates/minder/src/backlog.rs",

@@ -10,7 +10,8 @@ use super::event_queue::ChildQueue;
 use super::request::{ReplySender, Request};
 use super::shared::{STOP_TIMEOUT, Shared, StopReason};
 use super::stdin_queue::StdinAction;
-use crate::command::{Group, StdioKind};
+use crate::command::StdioKind;
+use crate::group::Group;
 use crate::sys::thread::without_signals;
 use crate::{
     ChildId, ChildSet, Command, Error, ErrorKind, Event, Operation, Result, SpawnOptions, Termination,

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::read_order::ReadOrder;
-use crate::command::{Command, Group, Stdio};
+use crate::command::{Command, Stdio};
 use crate::exit_status::ExitInfo;
+use crate::group::Group;
 use crate::{Error, ErrorKind, Operation};
 
 /// The time for which a call waits for a child that it killed, or for the outputs after that.

@@ -5,8 +5,9 @@ use std::time::Duration;
 use super::captured::{Captured, CapturedStage};
 use super::options::CaptureOptions;
 use super::run::capture;
-use crate::command::{Command, Group};
+use crate::command::Command;
 use crate::exit_status::{ExitStatus, ResourceUsage};
+use crate::group::Group;
 use crate::{Child, Error, ErrorKind, Operation, Result, Termination};
 
 /// Commands of which each reads what the one before it writes, as `a | b | c` in a shell.

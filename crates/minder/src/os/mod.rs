@@ -22,48 +22,11 @@ pub use self::command_line::CommandLineLimit;
 pub use self::jobserver::{JobToken, Jobserver};
 pub use self::system::PollHandle;
 
-use std::ffi::OsStr;
 use std::time::Instant;
 
-use crate::command::Command;
 use crate::error::{Error, Operation, Result};
 use crate::interest::Interest;
 use crate::poll::Source;
-
-impl Command {
-    /// Appends a text to the command line, after a space and unchanged. This is for the few Windows
-    /// programs that parse their command line by their own rules, above all `cmd.exe`. The last
-    /// call counts.
-    ///
-    /// The caller is responsible for every character: nothing is quoted, and a value in the text
-    /// may become anything.
-    ///
-    /// - Windows: the text may hold any unit except 0; with the arguments before it, the line may
-    ///   have 32,766 UTF-16 units (`CreateProcessW`).
-    /// - Unix: programs get separate arguments, not a line. A start fails with
-    ///   [`Unsupported`](crate::ErrorKind::Unsupported).
-    ///
-    /// ```
-    /// let mut command = minder::Command::new("cmd.exe");
-    /// command.args(["/d", "/s", "/c"]).raw_tail(r#""ver | more""#);
-    /// assert_eq!(command.spawn().is_ok(), cfg!(windows));
-    /// ```
-    pub fn raw_tail(&mut self, text: impl AsRef<OsStr>) -> &mut Self {
-        self.tail = Some(text.as_ref().to_owned());
-        self
-    }
-
-    /// Returns the text that was passed to [`raw_tail`](Self::raw_tail).
-    ///
-    /// ```
-    /// let mut command = minder::Command::new("cmd");
-    /// command.raw_tail("/c ver");
-    /// assert_eq!(command.get_raw_tail(), Some("/c ver".as_ref()));
-    /// ```
-    pub fn get_raw_tail(&self) -> Option<&OsStr> {
-        self.tail.as_deref()
-    }
-}
 
 /// Waits until a source is ready or the deadline has passed. Returns whether it is ready. A file that
 /// never blocks is always ready.

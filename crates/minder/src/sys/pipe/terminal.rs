@@ -8,7 +8,7 @@ use rustix::process::{Signal, kill_process_group};
 use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
 use rustix::termios::{LocalModes, SpecialCodeIndex, Winsize, tcgetattr, tcgetpgrp, tcsetwinsize};
 
-use crate::command::Size;
+use crate::group::Size;
 
 /// Both sides of a new pseudo-terminal.
 #[derive(Debug)]

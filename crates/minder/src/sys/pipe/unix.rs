@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::sigpipe::without_sigpipe;
 use super::types::ReadOutcome;
-use crate::command::Size;
+use crate::group::Size;
 use crate::interest::Interest;
 use crate::sys::error::is_registration_limit;
 use crate::sys::reactor::Reactor;

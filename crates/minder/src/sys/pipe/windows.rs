@@ -38,7 +38,7 @@ use windows_sys::Win32::System::Pipes::{
 };
 
 use super::ReadOutcome;
-use crate::command::Size;
+use crate::group::Size;
 use crate::sys::event::event as new_event;
 use crate::sys::reactor::Reactor;
 use crate::sys::wait::{CompletionPort, Operation, Report, Submission};

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::{SpawnError, Spawner};
-use crate::command::{Command, Group, Stdio};
+use crate::command::{Command, Stdio};
+use crate::group::Group;
 use crate::sys::guardian::{
     Channel, GuardianError, GuardianLink, Kind, PROGRAM, PROGRAM_VARIABLE, Received, Record, VERSION,
     receive, socket_pair,

@@ -3,7 +3,8 @@
 use std::os::fd::RawFd;
 
 use super::exec_args::ExecArgs;
-use crate::command::{Command, Group};
+use crate::command::Command;
+use crate::group::Group;
 use crate::sys::guardian::Registration;
 
 /// In place of a descriptor: the null device, which nothing has opened yet.

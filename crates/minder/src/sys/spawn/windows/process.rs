@@ -24,7 +24,7 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::process_params::ProcessParams;
-use crate::command::Group;
+use crate::group::Group;
 use crate::sys::last_error::done;
 use crate::sys::process_tree::ProcessTree;
 use crate::sys::reap::Process;
