@@ -17,5 +17,6 @@ mod steps;
 
 pub use self::options::{CaptureInput, CaptureOptions, Truncate};
 pub use self::output::Output;
+pub(crate) use self::output::output;
 pub use self::pipeline::{Pipeline, PipelineOutput, StageOutput};
 pub use self::steps::{Capture, CaptureStep};

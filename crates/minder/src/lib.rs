@@ -425,6 +425,7 @@ mod set;
 mod background;
 pub mod os;
 mod capture;
+mod command_run;
 mod capabilities;
 pub mod jobs;
 pub mod frame;

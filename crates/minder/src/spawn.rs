@@ -1,4 +1,4 @@
-//! `Command::spawn`, and the errors of a failed start.
+//! Starting one child, and the errors of a failed start.
 
 use std::io;
 
@@ -8,31 +8,11 @@ use crate::sys::reap::reap_orphans;
 use crate::sys::spawn::{NO_FILE, NO_PROGRAM, SpawnError, SpawnStep, Spawner, is_no_program};
 use crate::{Child, Error, ErrorKind, Operation, Result};
 
-impl Command {
-    /// Starts the command on the calling thread. Starts no other thread.
-    ///
-    /// A call that fails leaves no child behind.
-    ///
-    /// # Errors
-    /// - [`NotFound`](ErrorKind::NotFound): the program or the working directory does not exist.
-    /// - `PermissionDenied`: the program, the working directory, a [niceness](Command::nice), a
-    ///   [user](Command::uid) or a [limit](Command::limit) is not allowed.
-    /// - `Unsupported`: the operating system lacks a requested feature, such as a niceness or a user id.
-    /// - `InvalidInput`: an argument or variable contains a NUL byte.
-    /// - `TooLong`: the arguments are too long.
-    /// - `Exhausted`: no descriptor, process or memory is free.
-    /// - `Other`, with [`ExecutableFileBusy`](std::io::ErrorKind::ExecutableFileBusy) as the kind of
-    ///   [`Error::io_error`]: the program is open for writing (Linux). It may be for a moment after it was
-    ///   written and closed: a process that is being started has a copy of the descriptor. The call does not
-    ///   wait; a [`JobPool`](crate::jobs::JobPool) tries such a start for one second.
-    ///
-    /// [`Error::operation`] is [`Operation::EnterDirectory`] if the working directory is the cause,
-    /// and [`Operation::Spawn`] otherwise.
-    pub fn spawn(&self) -> Result<Child> {
-        reap_orphans();
-        let spawned = Spawner::new().spawn(self).map_err(|failure| explain(self, failure))?;
-        Child::new(spawned)
-    }
+/// Starts a command on the calling thread: see [`Command::spawn`].
+pub(crate) fn spawn(command: &Command) -> Result<Child> {
+    reap_orphans();
+    let spawned = Spawner::new().spawn(command).map_err(|failure| explain(command, failure))?;
+    Child::new(spawned)
 }
 
 /// Returns the error for a failed start, with a hint where one is known.

@@ -1,6 +1,4 @@
-//! `Command::status` and `Command::output`: run one child to its end.
-
-use std::time::Duration;
+//! `Output`: what one child wrote until its end.
 
 use super::captured::Captured;
 use super::options::CaptureOptions;
@@ -71,100 +69,22 @@ impl Output {
     }
 }
 
-impl Command {
-    /// Starts the command, waits until it exits, and returns how it exited. Its streams are those of
-    /// this process unless they are set.
-    ///
-    /// ```
-    /// # #[cfg(unix)] {
-    /// assert!(minder::Command::new("true").status()?.success());
-    /// # }
-    /// # Ok::<(), minder::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`spawn`](Self::spawn) and [`Child::wait`](crate::Child::wait).
-    pub fn status(&self) -> Result<ExitStatus> {
-        Ok(self.spawn()?.wait()?.status)
-    }
-
-    /// Starts the command, waits until it exits and its outputs end, and returns what it wrote. Its input
-    /// is the null device, and its outputs are captured, unless they are set. On a
-    /// [terminal](crate::Group::Terminal), the input is the terminal, and gets its end-of-file character. A
-    /// process that the child leaves behind and that keeps an output open is waited for, without a limit:
-    /// see [`CaptureOptions::leak_timeout`].
-    ///
-    /// ```
-    /// # #[cfg(unix)] {
-    /// let output = minder::Command::new("echo").arg("text").output()?;
-    /// assert!(output.status.success());
-    /// assert_eq!(output.stdout, b"text\n");
-    /// # }
-    /// # Ok::<(), minder::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`output_with`](Self::output_with).
-    pub fn output(&self) -> Result<Output> {
-        self.output_with(CaptureOptions::new())
-    }
-
-    /// Does the same as [`output`](Self::output), with a time limit: see [`CaptureOptions::timeout`].
-    ///
-    /// ```
-    /// # #[cfg(unix)] {
-    /// use minder::Command;
-    /// use std::time::Duration;
-    ///
-    /// let output = Command::new("sleep").arg("60").output_timeout(Duration::from_millis(20))?;
-    /// assert!(output.timed_out);
-    /// # }
-    /// # Ok::<(), minder::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`output_with`](Self::output_with).
-    pub fn output_timeout(&self, timeout: Duration) -> Result<Output> {
-        self.output_with(CaptureOptions::new().timeout(timeout))
-    }
-
-    /// Does the same as [`output`](Self::output), with these options.
-    ///
-    /// ```
-    /// # #[cfg(unix)] {
-    /// use minder::{CaptureOptions, Command};
-    ///
-    /// let input = CaptureOptions::new().input("text");
-    /// let output = Command::new("tr").args(["a-z", "A-Z"]).output_with(input)?;
-    /// assert_eq!(output.stdout, b"TEXT");
-    /// # }
-    /// # Ok::<(), minder::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// - As [`spawn`](Self::spawn).
-    /// - [`Limit`](ErrorKind::Limit): the child wrote more than [`CaptureOptions::max_bytes`], and
-    ///   [`CaptureOptions::truncate`] is not set.
-    /// - The error of the reader of [`CaptureOptions::input_reader`]; its
-    ///   [`operation`](crate::Error::operation) is `Read`.
-    ///
-    /// A call that fails leaves no child behind, except one that no signal ends within 5 s.
-    pub fn output_with(&self, options: CaptureOptions) -> Result<Output> {
-        let Captured { stages, stdout, stdout_dropped, order } = capture(vec![self.clone()], options)?;
-        let Some(stage) = stages.into_iter().next() else {
-            let reason = "it has no outcome";
-            return Err(Error::of_kind(ErrorKind::Other, "wait for", reason).with_subject(&self.program));
-        };
-        Ok(Output {
-            status: stage.exit.status,
-            stdout,
-            stderr: stage.stderr,
-            stdout_dropped,
-            order,
-            stderr_dropped: stage.stderr_dropped,
-            usage: stage.exit.usage,
-            timed_out: stage.timed_out,
-            leaked: stage.leaked,
-        })
-    }
+/// Runs a command to its end: see [`Command::output_with`].
+pub(crate) fn output(command: &Command, options: CaptureOptions) -> Result<Output> {
+    let Captured { stages, stdout, stdout_dropped, order } = capture(vec![command.clone()], options)?;
+    let Some(stage) = stages.into_iter().next() else {
+        let reason = "it has no outcome";
+        return Err(Error::of_kind(ErrorKind::Other, "wait for", reason).with_subject(&command.program));
+    };
+    Ok(Output {
+        status: stage.exit.status,
+        stdout,
+        stderr: stage.stderr,
+        stdout_dropped,
+        order,
+        stderr_dropped: stage.stderr_dropped,
+        usage: stage.exit.usage,
+        timed_out: stage.timed_out,
+        leaked: stage.leaked,
+    })
 }

@@ -8,6 +8,7 @@ use super::run::capture;
 use crate::command::Command;
 use crate::exit_status::{ExitStatus, ResourceUsage};
 use crate::group::Group;
+use crate::spawn::spawn;
 use crate::{Child, Error, ErrorKind, Operation, Result, Termination};
 
 /// Commands of which each reads what the one before it writes, as `a | b | c` in a shell.
@@ -140,7 +141,7 @@ impl Pipeline {
     pub fn spawn(&self) -> Result<Vec<Child>> {
         let mut children: Vec<Child> = Vec::with_capacity(self.commands.len());
         for command in self.connected()? {
-            match command.spawn() {
+            match spawn(&command) {
                 Ok(child) => children.push(child),
                 Err(error) => {
                     for mut child in children {

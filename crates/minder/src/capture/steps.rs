@@ -17,6 +17,7 @@ use crate::command::Command;
 use crate::deadline::deadline_after;
 use crate::event::Stream;
 use crate::exit_status::ExitInfo;
+use crate::spawn::spawn;
 use crate::{Result, Termination};
 
 /// A child that is run to its end in steps: [`Command::output_with`] for a program with an event loop.
@@ -141,7 +142,7 @@ impl Capture {
         if options.input.is_some() {
             command.stdin(crate::Stdio::piped());
         }
-        let mut child = command.spawn()?;
+        let mut child = spawn(&command)?;
         if options.input.is_none()
             && let Some(stdin) = child.stdin.take()
         {
