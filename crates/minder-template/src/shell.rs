@@ -89,7 +89,8 @@ impl Shell {
     pub(crate) fn with_pipefail(self, is_wanted: bool) -> Result<Self, Error> {
         if is_wanted && !self.kinds.is_some_and(|kinds| kinds.is_within(ALL.without(DASH))) {
             let text = format!(
-                "`{}` may have no option `pipefail`: use `--shell` with bash, busybox, zsh, ksh, mksh or yash",
+                "`{}` may have no option `pipefail`: use `--shell` with bash, busybox, zsh, ksh, mksh \
+                 or yash",
                 self.name
             );
             return Err(Error::new(ErrorKind::Shell, text));

@@ -10,8 +10,6 @@ use crate::environment::Environment;
 use crate::group::Group;
 use crate::process_attributes::{ProcessAttributes, Resource, ResourceLimit};
 
-pub(crate) use crate::group::Size;
-
 /// A program, its arguments, and the environment in which it starts.
 ///
 /// Cloning a command is cheap compared with a spawn. One command can be started many times, from any
