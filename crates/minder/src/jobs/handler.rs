@@ -52,19 +52,19 @@ pub enum NextJob<J> {
 #[derive(Debug)]
 #[must_use]
 pub struct SpawnRequest {
-    pub(super) command: Command,
-    pub(super) options: SpawnOptions,
+    /// Boxed: a request moves several times before its child is started.
+    pub(super) parts: Box<(Command, SpawnOptions)>,
 }
 
 impl SpawnRequest {
     /// Returns a request for this command with default options.
     pub fn new(command: Command) -> Self {
-        Self { command, options: SpawnOptions::new() }
+        Self { parts: Box::new((command, SpawnOptions::new())) }
     }
 
     /// Sets how the set treats the child.
     pub fn options(mut self, options: SpawnOptions) -> Self {
-        self.options = options;
+        self.parts.1 = options;
         self
     }
 }

@@ -536,28 +536,26 @@ impl<H: JobHandler> Worker<'_, H> {
             if !self.set.has_pending_events() {
                 self.handler.idle(&mut ChildControl(self.set));
             }
-            match self.set.next_event_deadline(deadline)? {
-                NextEvent::Empty | NextEvent::TimedOut | NextEvent::Event(Event::Woken) => return Ok(()),
-                NextEvent::Event(Event::Done { child: id, outcome }) => {
+            // An event is matched where it was returned: moving it would copy it.
+            match self.set.next_event_deadline(deadline) {
+                Err(error) => return Err(error),
+                Ok(NextEvent::Empty | NextEvent::TimedOut | NextEvent::Event(Event::Woken)) => return Ok(()),
+                Ok(NextEvent::Event(Event::Done { child: id, outcome })) => {
                     if let Some((attempt, job)) = self.running.get_mut(id.index()).and_then(Option::take) {
                         let result = self.handler.finished(attempt, &job, outcome);
                         self.finish(attempt, job, result);
                     }
                     return Ok(());
                 }
-                NextEvent::Event(event) => self.handle_event(event)?,
+                Ok(NextEvent::Event(event)) => {
+                    let Some(id) = event.child() else { continue };
+                    let running = self.running.get(id.index()).and_then(Option::as_ref);
+                    let Some((attempt, job)) = running else { continue };
+                    if let Some(how) = self.handler.event(*attempt, job, event, &mut ChildControl(self.set)) {
+                        ignore_denied(self.set.kill(id, how))?;
+                    }
+                }
             }
-        }
-    }
-
-    fn handle_event(&mut self, event: Event) -> Result<()> {
-        let Some(id) = event.child() else { return Ok(()) };
-        let Some((attempt, job)) = self.running.get(id.index()).and_then(Option::as_ref) else {
-            return Ok(());
-        };
-        match self.handler.event(*attempt, job, event, &mut ChildControl(self.set)) {
-            Some(how) => ignore_denied(self.set.kill(id, how)),
-            None => Ok(()),
         }
     }
 
@@ -585,7 +583,8 @@ impl<H: JobHandler> Worker<'_, H> {
 
     /// Starts a job. Returns why the loop starts no other one, if it does not.
     fn start(&mut self, mut start: PendingStart<H::Job>) -> Result<Option<Idle>> {
-        match self.set.spawn(&start.request.command, start.request.options) {
+        let (command, options) = &*start.request.parts;
+        match self.set.spawn(command, *options) {
             Ok(id) => {
                 self.shortage = None;
                 self.handler.started(start.attempt, &start.job, id, &mut ChildControl(self.set));
@@ -656,8 +655,9 @@ impl<H: JobHandler> Worker<'_, H> {
     fn next_attempt(&mut self) -> std::result::Result<(Attempt, H::Job), Idle> {
         // Locked until the loop counts as a sleeper.
         let mut state = self.pool.state.lock();
+        let now = Instant::now();
         let until = loop {
-            let due = match state.scheduler.next(Instant::now()) {
+            let due = match state.scheduler.next(now) {
                 NextAction::Start(attempt, job) => {
                     if self.handler.admit(attempt, state.scheduler.counts().running - 1) {
                         return Ok((attempt, job));
