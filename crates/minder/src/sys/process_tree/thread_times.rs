@@ -11,11 +11,15 @@ use crate::exit_status::ThreadTimes;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn main_thread_times(pid: u32) -> Option<ThreadTimes> {
     use rustix::fs::{Mode, OFlags};
+    use std::ffi::CStr;
+    use std::io::Write;
     if super::why_no_table().is_some() {
         return None;
     }
-    // One open, one read of at most three numbers, one close.
-    let path = format!("/proc/{pid}/schedstat");
+    // One open, one read of at most three numbers, one close, and no allocation.
+    let mut path = [0; 32];
+    write!(&mut path[..], "/proc/{pid}/schedstat").ok()?;
+    let path = CStr::from_bytes_until_nul(&path).ok()?;
     let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut buffer = [0; 96];
     let len = rustix::io::read(file, &mut buffer).ok()?;
