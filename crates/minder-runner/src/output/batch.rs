@@ -38,7 +38,7 @@ impl OutputBatch {
     }
 
     /// Adds a finished job, which has no segments yet, with its output.
-    pub(crate) fn push(&mut self, output: &mut GatheredOutput, finished: FinishedJob) {
+    pub(crate) fn push(&mut self, output: &mut GatheredOutput, mut finished: FinishedJob) {
         let (bytes, mut segments) = output.take();
         let start = self.bytes.len();
         if start == 0 && bytes.len() >= FULL {
@@ -51,7 +51,8 @@ impl OutputBatch {
                 }
             }
         }
-        self.jobs.push(FinishedJob { segments, ..finished });
+        finished.segments = segments;
+        self.jobs.push(finished);
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -127,6 +127,9 @@ impl LineBuffer {
     /// Passes on what was not written by the end of the job, stream by stream, in the order of the
     /// bytes.
     pub(crate) fn take_rest(&mut self, mut take: impl FnMut(Stream, &[u8])) {
+        if self.queued.is_empty() && self.partial.iter().all(Vec::is_empty) {
+            return;
+        }
         for stream in [Stream::Stdout, Stream::Stderr] {
             take(stream, &std::mem::take(&mut self.partial[stream as usize]));
             self.queued.iter().filter(|(of, _)| *of == stream).for_each(|(_, chunk)| take(stream, chunk));

@@ -76,14 +76,7 @@ impl<'a> Finisher<'a> {
 
     /// Returns what messages call a job.
     pub(super) fn name(&self, attempt: Attempt, task: &Task) -> String {
-        match &task.item {
-            JobArgs::Columns(_) => shorten(&self.context.config.template.display_escaped(&job_values(
-                self.context,
-                task,
-                attempt,
-            ))),
-            JobArgs::Unfit(_) => format!("job {}", task.number),
-        }
+        name(self.context, attempt, task)
     }
 
     /// Records, shows and counts a job whose last attempt ended, or holds it back for that.
@@ -122,9 +115,9 @@ impl<'a> Finisher<'a> {
     fn record(&mut self, end: AttemptEnd<'_>, running: &mut RunningJob) {
         let recorded = self.record_and_show(end, running);
         let AttemptEnd { attempt, task, outcome, cause } = end;
-        let mut stats = std::mem::take(&mut self.stats);
+        let stats = &mut self.stats;
         let wall = running.wall();
-        let name = || self.name(attempt, task);
+        let name = || name(self.context, attempt, task);
         match recorded {
             Recorded::Yes => {
                 if running.succeeded && attempt.attempt > 1 {
@@ -138,7 +131,6 @@ impl<'a> Finisher<'a> {
                 stats.add_cancelled(cause, outcome.exit, wall, running.is_last_attempt, name);
             }
         }
-        self.stats = stats;
     }
 
     /// Records, reports and counts an attempt that failed, of a job that is to be started again. What it left
@@ -408,18 +400,15 @@ impl<'a> Finisher<'a> {
         }
 
         // Its event, and with `--csv` and the like the row that is written instead of its output.
-        let mut event = None;
-        if !cut && (context.recorder.is_kept() || context.recorder.has_joblog() || context.table.is_some()) {
-            let finished = self.event(end, running);
-            if let Some(table) = &context.table {
-                let output = &mut running.output.gathered;
-                let replaced = self.replace_with_table_row(table, &finished, end.attempt, end.task, output);
-                if let Err(error) = replaced {
-                    context.fail(error);
-                    return Recorded::Unseen;
-                }
+        let has_event =
+            context.recorder.is_kept() || context.recorder.has_joblog() || context.table.is_some();
+        let event = (!cut && has_event).then(|| self.event(end, running));
+        if let (Some(event), Some(table)) = (&event, &context.table) {
+            let output = &mut running.output.gathered;
+            if let Err(error) = self.replace_with_table_row(table, event, end.attempt, end.task, output) {
+                context.fail(error);
+                return Recorded::Unseen;
             }
-            event = Some(finished);
         }
 
         // When its output is written. From here on its place is known, which the event names.
@@ -507,6 +496,16 @@ impl<'a> Finisher<'a> {
         let context = self.context;
         let is_wanted = matches!(task.item, JobArgs::Columns(_)) && context.observer.wants_command(failure);
         is_wanted.then(|| context.config.template.display(&job_values(context, task, attempt)))
+    }
+}
+
+/// Returns what messages call a job.
+fn name(context: &RunContext<'_>, attempt: Attempt, task: &Task) -> String {
+    match &task.item {
+        JobArgs::Columns(_) => {
+            shorten(&context.config.template.display_escaped(&job_values(context, task, attempt)))
+        }
+        JobArgs::Unfit(_) => format!("job {}", task.number),
     }
 }
 

@@ -36,7 +36,8 @@ pub(crate) struct JobOutput {
     pub(crate) is_forwarded: bool,
     /// The files that the job writes to directly.
     pub(crate) spool: Vec<JobFile>,
-    pub(crate) results: Option<JobResults>,
+    /// Boxed, because few runs have result files.
+    pub(crate) results: Option<Box<JobResults>>,
     /// The output that is written after the end of the job.
     pub(crate) gathered: GatheredOutput,
 }
@@ -172,8 +173,8 @@ impl JobOutput {
 
 impl Drop for JobOutput {
     fn drop(&mut self) {
-        for job_file in std::mem::take(&mut self.spool) {
-            job_file.remove();
+        if !self.spool.is_empty() {
+            self.spool.drain(..).for_each(JobFile::remove);
         }
     }
 }

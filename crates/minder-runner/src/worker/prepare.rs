@@ -110,7 +110,7 @@ impl<'a> Preparer<'a> {
         if config.view == OutputView::Ordered {
             running.output.decorate_lines();
         }
-        let options = self.configure(&mut command, running, task, &values).inspect_err(|refusal| {
+        self.configure(&mut command, running, task, &values).inspect_err(|refusal| {
             if let (Refusal::Own(_), Some(splitter), Some(feeder)) =
                 (refusal, self.context.queue.splitter(), &mut running.stdin)
             {
@@ -126,7 +126,7 @@ impl<'a> Preparer<'a> {
                 self.context.observer.command(&line);
             }
         }
-        Ok(SpawnRequest::new(command).options(options))
+        Ok(SpawnRequest::new(command).options(self.options(running)))
     }
 
     /// Notes that a prepared job did not start, and starts later. Ends the run if a job whose stream waits
@@ -161,7 +161,7 @@ impl<'a> Preparer<'a> {
         running: &mut RunningJob,
         task: &Task,
         values: &Job<'_>,
-    ) -> Result<SpawnOptions, Refusal> {
+    ) -> Result<(), Refusal> {
         let config = self.context.config;
         command.stdin(self.stdin()?).die_with_parent(true);
         running.copies = TemplateFiles::create(&config.files, values)?;
@@ -173,26 +173,17 @@ impl<'a> Preparer<'a> {
             running.output.header = config.template.display(values).into_bytes();
             running.output.header.push(b'\n');
         }
-        let mut options = SpawnOptions::default().rank(task.number);
-        if let Some(Timeout::After(limit)) = config.control.timeout
-            && let Some(at) = Instant::now().checked_add(limit)
-        {
-            running.timeout = Some(limit);
-            options = options.deadline(at, config.kill());
-        }
         let run = self.context.recorder.run();
-        running.output.results = JobResults::create(&config.files, values, run)?;
+        running.output.results = JobResults::create(&config.files, values, run)?.map(Box::new);
         if config.pty {
             let size = terminal_size().map_or(TERMINAL, |size| Size::new(size.rows, size.columns));
             command.group(Group::Terminal(size));
         } else if config.spool {
             command.stdout(self.spool(running)?).stderr(self.spool(running)?);
-            redirect_to_results(command, running)?;
-            return Ok(options);
+            return Ok(redirect_to_results(command, running)?);
         } else if config.view == OutputView::Straight {
             self.inherit_stdio(command, running);
-            redirect_to_results(command, running)?;
-            return Ok(options);
+            return Ok(redirect_to_results(command, running)?);
         } else {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
             redirect_to_results(command, running)?;
@@ -207,11 +198,27 @@ impl<'a> Preparer<'a> {
             }
             OutputView::Lines | OutputView::Straight => false,
         };
-        Ok(if running.output.is_live || config.view == OutputView::Lines {
+        Ok(())
+    }
+
+    /// Returns the time limit of a job, and how its output is read.
+    fn options(&self, running: &mut RunningJob) -> SpawnOptions {
+        let config = self.context.config;
+        let mut options = SpawnOptions::new().rank(running.number);
+        if let Some(Timeout::After(limit)) = config.control.timeout
+            && let Some(at) = Instant::now().checked_add(limit)
+        {
+            running.timeout = Some(limit);
+            options = options.deadline(at, config.kill());
+        }
+        if !config.pty && (config.spool || config.view == OutputView::Straight) {
+            // It writes its output itself.
+            options
+        } else if running.output.is_live || config.view == OutputView::Lines {
             options.output_mode(OutputMode::Stream).overflow(OverflowPolicy::Block)
         } else {
             options.output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill).spill_as_file(true)
-        })
+        }
     }
 
     /// Returns the standard input of a job that reads no block of the input.
@@ -272,7 +279,7 @@ impl<'a> Preparer<'a> {
                 running.files.push(path);
             }
         }
-        running.stdin = Some(feeder);
+        running.stdin = Some(Box::new(feeder));
         Ok(())
     }
 
@@ -353,7 +360,7 @@ impl<'a> Preparer<'a> {
             command
                 .group(Group::Inherit)
                 .stdin(minder_os::terminal::open_terminal().map_or(Stdio::null(), Stdio::from));
-            running.terminal_modes = TerminalModes::save();
+            running.terminal_modes = TerminalModes::save().map(Box::new);
         }
         let header = std::mem::take(&mut running.output.header);
         self.context.sequencer.show(Stream::Stdout, &header, None);

@@ -141,7 +141,7 @@ impl JobHandler for RunWorker<'_> {
         if let JobArgs::Unfit(why) = &task.item {
             return Err(self.finisher.fail_unstarted(attempt, task, &why.to_string()));
         }
-        let mut running = Box::new(RunningJob::new(task.number));
+        let mut running = RunningJob::new(task.number);
         running.permit = permit;
         let request = match self.preparer.prepare(attempt, task, &mut running) {
             Ok(request) => request,
@@ -242,7 +242,7 @@ impl JobHandler for RunWorker<'_> {
         let cause = running.cause(&outcome, is_halted);
         // A job that read only part of its input has no valid result. It gets no event, and the
         // read error ends the run.
-        running.is_interrupted |= running.stdin.as_ref().is_some_and(StdinFeeder::is_torn);
+        running.is_interrupted |= running.stdin.as_deref().is_some_and(StdinFeeder::is_torn);
         let run_time = wall.saturating_sub(outcome.suspended);
         let succeeded = status.success() && !outcome.killed && !outcome.timed_out;
         running.succeeded = succeeded;

@@ -44,39 +44,47 @@ pub(crate) struct RunningJob {
     /// `true` if it has finished and did its work: it exited with 0, and minder had not asked it to
     /// exit.
     pub(crate) succeeded: bool,
-    /// The rest of its standard input.
-    pub(crate) stdin: Option<StdinFeeder>,
+    /// The rest of its standard input. Boxed, because few runs have one, as the modes below.
+    pub(crate) stdin: Option<Box<StdinFeeder>>,
     /// Files that are removed with the job.
     pub(crate) files: Vec<PathBuf>,
     /// The modes that the terminal had before the job, if it uses it.
-    pub(crate) terminal_modes: Option<TerminalModes>,
+    pub(crate) terminal_modes: Option<Box<TerminalModes>>,
     /// The permission to run, which is given back when the job ends.
     pub(crate) permit: Option<JobPermit>,
 }
 
 impl RunningJob {
-    pub(crate) fn new(number: u64) -> Self {
-        Self {
-            number,
-            child: None,
-            output: JobOutput::default(),
-            has_exited: false,
-            started_at: Instant::now(),
-            wall_time: None,
-            start_time: SystemTime::now(),
-            is_interrupted: false,
-            copies: TemplateFiles::default(),
-            is_last_attempt: true,
-            timeout: None,
-            is_held: false,
-            is_requeued: false,
-            wants_terminal: false,
-            succeeded: false,
-            stdin: None,
-            files: Vec::new(),
-            terminal_modes: None,
-            permit: None,
-        }
+    /// Returns a job that is about to start.
+    pub(crate) fn new(number: u64) -> Box<Self> {
+        let started_at = Instant::now();
+        let start_time = SystemTime::now();
+        // With the memory first, and no call between the fields, the job is made in its place.
+        let job = Box::new_uninit();
+        Box::write(
+            job,
+            Self {
+                number,
+                child: None,
+                output: JobOutput::default(),
+                has_exited: false,
+                started_at,
+                wall_time: None,
+                start_time,
+                is_interrupted: false,
+                copies: TemplateFiles::default(),
+                is_last_attempt: true,
+                timeout: None,
+                is_held: false,
+                is_requeued: false,
+                wants_terminal: false,
+                succeeded: false,
+                stdin: None,
+                files: Vec::new(),
+                terminal_modes: None,
+                permit: None,
+            },
+        )
     }
 
     /// Returns the job with its child, once it has started.
