@@ -49,15 +49,35 @@ pub struct Termination {
     len: usize,
 }
 
-/// A signal, and the pause after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
-    pub(crate) signal: i32,
-    pub(crate) pause: Duration,
+/// A signal, and the pause after it. It is smaller than with a `Duration`: each child has the steps of its
+/// deadline.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Step {
+    signal: i32,
+    pause_nanos: u64,
+}
+
+impl Step {
+    /// Returns a step with a pause of at most [`PAUSE_MAX`].
+    const fn new(signal: Signal, pause: Duration) -> Self {
+        let nanos = pause.as_nanos();
+        let pause_nanos = if nanos < PAUSE_MAX.as_nanos() { nanos } else { PAUSE_MAX.as_nanos() };
+        Self { signal: signal.as_raw(), pause_nanos: pause_nanos as u64 }
+    }
+
+    fn pause(&self) -> Duration {
+        Duration::from_nanos(self.pause_nanos)
+    }
+}
+
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Step").field("signal", &self.signal).field("pause", &self.pause()).finish()
+    }
 }
 
 /// The value of an unused step.
-const NONE: Step = Step { signal: 0, pause: Duration::ZERO };
+const NONE: Step = Step { signal: 0, pause_nanos: 0 };
 
 impl Termination {
     /// Kills at once: by `SIGSTOP` and then `SIGKILL`; on Windows by terminating the job object
@@ -109,7 +129,7 @@ impl Termination {
     /// ```
     pub const fn graceful(grace: Duration) -> Self {
         let mut how = Self::IMMEDIATE;
-        how.steps[0] = Step { signal: Signal::TERM.as_raw(), pause: grace };
+        how.steps[0] = Step::new(Signal::TERM, grace);
         how.len = 1;
         how
     }
@@ -144,20 +164,20 @@ impl Termination {
         }
         let mut termination = Self::IMMEDIATE;
         for (step, &(signal, pause)) in termination.steps.iter_mut().zip(signals) {
-            *step = Step { signal: signal.as_raw(), pause };
+            *step = Step::new(signal, pause);
         }
         termination.len = signals.len();
         Ok(termination)
     }
 
     /// Returns the signals before the kill.
-    pub(crate) fn steps(&self) -> &[Step] {
+    fn steps(&self) -> &[Step] {
         &self.steps[..self.len]
     }
 
     /// Returns the sum of the pauses.
     pub(crate) fn total_pause(&self) -> Duration {
-        self.steps().iter().fold(Duration::ZERO, |sum, step| sum.saturating_add(step.pause))
+        self.steps().iter().fold(Duration::ZERO, |sum, step| sum.saturating_add(step.pause()))
     }
 
     /// Returns what is sent first.
@@ -205,7 +225,7 @@ impl TerminationState {
     /// Returns when `SIGKILL` is due.
     pub(crate) fn escalates_at(&self) -> Instant {
         let unsent = self.how.steps()[self.sent..].iter();
-        unsent.fold(self.next_at, |at, step| add_pause(at, step.pause))
+        unsent.fold(self.next_at, |at, step| add_pause(at, step.pause()))
     }
 
     /// Returns when the tree is to be checked again.
@@ -235,7 +255,7 @@ impl TerminationState {
             return Some(TreeSignal::Kill);
         };
         self.sent += 1;
-        self.next_at = add_pause(now, step.pause);
+        self.next_at = add_pause(now, step.pause());
         Some(TreeSignal::Signal(step.signal))
     }
 
