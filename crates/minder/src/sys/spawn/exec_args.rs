@@ -207,11 +207,12 @@ fn resolve<'a>(found: &'a mut Option<CachedLookup>, command: &'a Command) -> Res
     if program.is_empty() {
         return Err(SpawnStep::Lookup.failed(io::ErrorKind::NotFound));
     }
+    if program.as_bytes().contains(&b'/') {
+        // `build` refuses a zero byte in it.
+        return Ok(program);
+    }
     if program.as_bytes().contains(&0) {
         return Err(SpawnStep::Arguments.failed(io::ErrorKind::InvalidInput));
-    }
-    if program.as_bytes().contains(&b'/') {
-        return Ok(program);
     }
     let search = search_path(&command.env);
     let search = search.as_deref();

@@ -76,37 +76,34 @@ impl Spawner {
 
     /// Starts `command`. After a failure no process and no descriptor is left.
     pub(crate) fn spawn(&mut self, command: &Command) -> Result<Spawned, SpawnError> {
-        let failure = match self.search_and_start(command) {
-            Err(failure) if failure.step == SpawnStep::Guardian => failure,
-            result => return result,
-        };
-        match &self.guardian {
-            Some(guardian) if failure.is_broken_pipe() && guardian.settings().restart => {
-                guardian.start().map_err(|error| SpawnStep::Guardian.failed(io::Error::other(error)))?;
-                self.search_and_start(command)
-            }
-            _ => Err(failure),
+        let mut result = self.search_and_start(command);
+        if let (Err(failure), Some(guardian)) = (&result, &self.guardian)
+            && failure.step == SpawnStep::Guardian
+            && failure.is_broken_pipe()
+            && guardian.settings().restart
+        {
+            guardian.start().map_err(|error| SpawnStep::Guardian.failed(io::Error::other(error)))?;
+            result = self.search_and_start(command);
         }
+        result
     }
 
     fn search_and_start(&mut self, command: &Command) -> Result<Spawned, SpawnError> {
-        let result = match self.attempt(command, false) {
-            // The program found in PATH earlier may have moved: search once more.
-            Err(SpawnError { step: SpawnStep::Exec, error })
-                if self.image.forget() && error.kind() == io::ErrorKind::NotFound =>
-            {
-                self.attempt(command, false)
-            }
-            result => result,
-        };
-        match result {
-            Err(SpawnError { step: SpawnStep::Exec, error })
-                if is_no_program(&error) && self.image.is_script(command)? =>
-            {
-                self.attempt(command, true)
-            }
-            result => result,
+        let mut result = self.attempt(command, false);
+        // The program found in PATH earlier may have moved: search once more.
+        if let Err(SpawnError { step: SpawnStep::Exec, error }) = &result
+            && self.image.forget()
+            && error.kind() == io::ErrorKind::NotFound
+        {
+            result = self.attempt(command, false);
         }
+        if let Err(SpawnError { step: SpawnStep::Exec, error }) = &result
+            && is_no_program(error)
+            && self.image.is_script(command)?
+        {
+            result = self.attempt(command, true);
+        }
+        result
     }
 
     /// With `in_shell`, the program is a script that the shell runs.
