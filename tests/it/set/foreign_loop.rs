@@ -238,3 +238,37 @@ fn freed_buffer_is_announced_in_a_foreign_loop() {
         assert_eq!(event_log.child(id).outs[0].len(), 300_000);
     });
 }
+
+/// The backend watches the process and no more, so the set itself looks for room in the input.
+#[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
+fn room_in_an_unwatched_input_is_announced_in_a_foreign_loop() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend).fault_capacity(1)).expect("create set");
+        let mut event_log = EventLog::default();
+        let fd = set.poll_handle().expect("get poll handle").try_clone_to_owned().expect("duplicate handle");
+        let mut command = quiet_child("count");
+        command.stdin(minder::Stdio::piped());
+        let id = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        // Without a timer of the start that would hide a missing one. Some backends look for the exit
+        // repeatedly.
+        let end = Instant::now() + Duration::from_millis(200);
+        while Instant::now() < end && readable(borrowed(&fd), SHORT) {
+            take_all(&mut set, &mut event_log);
+        }
+        assert!(set.write(id, &[b'x'; 1 << 20]).expect("write to stdin") < 1 << 20);
+        let until = patience();
+        loop {
+            assert!(
+                readable(borrowed(&fd), LONG) && Instant::now() < until,
+                "{backend}: room is not announced"
+            );
+            let event = set.next_event_deadline(Some(Instant::now())).expect("wait for event").into_event();
+            if matches!(event, Some(Event::Writable { child, .. }) if child == id) {
+                break;
+            }
+        }
+        set.kill(id, Termination::IMMEDIATE).expect("kill child");
+        event_log.wait_all(&mut set);
+    });
+}

@@ -61,7 +61,10 @@ impl ChildSet {
         let pid = member.child.process.pid();
         let key = Endpoint::Stdin.key(id);
         let written = member.child.input.write(&mut member.shared.io.reactor, key, pid, bytes)?;
-        member.poll_input_later(INTERVAL_MIN);
+        if member.poll_input_later(INTERVAL_MIN) {
+            // The bytes are written, so an error is left to the next call that updates the handle.
+            let _ = self.update_poll_handle();
+        }
         Ok(written)
     }
 
@@ -80,8 +83,7 @@ impl ChildSet {
             return member.child.input.close(reactor);
         }
         member.child.input.end_terminal(reactor, Endpoint::Stdin.key(id))?;
-        member.poll_input_later(INTERVAL_MIN);
-        Ok(())
+        if member.poll_input_later(INTERVAL_MIN) { self.update_poll_handle() } else { Ok(()) }
     }
 
     /// Kills a child and what it started, at once or after asking: see [`Termination`].

@@ -149,11 +149,14 @@ impl Member<'_> {
         Ok(())
     }
 
-    /// Polls the standard input for room after `interval`, if the backend has none for it.
-    pub(super) fn poll_input_later(&mut self, interval: Duration) {
-        if self.child.input.is_unwatched() {
+    /// Polls the standard input for room after `interval`, if the backend has none for it. Returns whether
+    /// it does.
+    pub(super) fn poll_input_later(&mut self, interval: Duration) -> bool {
+        let is_unwatched = self.child.input.is_unwatched();
+        if is_unwatched {
             self.defer_read(interval);
         }
+        is_unwatched
     }
 
     /// Reads streams again that were paused until the child's turn. One whose spill file refused bytes
