@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use minder::{
-    Backend, ChildId, ChildSet, ChildSetOptions, Chunk, ErrorKind, Event, ExitStatus, OutputMode,
+    Backend, ChildId, ChildSet, ChildSetOptions, Chunk, ErrorKind, Event, ExitStatus, NextEvent, OutputMode,
     OverflowPolicy, SpawnOptions, Stdio, Stream, Termination,
 };
 
@@ -11,6 +11,8 @@ use crate::support::{
     EventLog, each_backend, kill_group_of, killed, limits, nameless_files, next_event, patience, patterned,
     test_child,
 };
+#[cfg(unix)]
+use crate::support::{alone, quiet_child};
 
 /// Small bounds: a chunk of 4 KiB, 16 KiB a child, 64 KiB in all.
 fn tight(backend: Backend) -> ChildSetOptions {
@@ -451,5 +453,38 @@ fn blocked_child_can_be_killed() {
         assert!(killed(event_log.outcome(id).exit.status, 9));
         let reported = &event_log.child(id).outs[0];
         assert!(*reported == patterned(reported.len()), "a byte is missing between");
+    });
+}
+
+// A limit of descriptors.
+#[cfg(unix)]
+#[test]
+fn spill_file_waits_for_a_descriptor_while_another_child_runs() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    const BYTES: usize = 200_000;
+    alone("set::output::spill_file_waits_for_a_descriptor_while_another_child_runs", || {
+        let maximum = getrlimit(Resource::Nofile).maximum;
+        setrlimit(Resource::Nofile, Rlimit { current: Some(96), maximum }).expect("set resource limit");
+        each_backend(|backend| {
+            // The first read needs the file. It follows no report of the backend.
+            let limits = limits(backend).max_child_bytes(1).read_delay(Duration::from_millis(5));
+            let mut set = ChildSet::new(limits).expect("create set");
+            let running = set
+                .spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default())
+                .expect("spawn test child");
+            let options =
+                SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit);
+            let id = set.spawn(&test_child(&format!("spew {BYTES}")), options).expect("spawn test child");
+            let held: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+            let waited = set.next_event(Some(Duration::from_millis(200)));
+            drop(held);
+            assert!(matches!(waited, Ok(NextEvent::TimedOut)), "{backend}: {waited:?}");
+            let mut event_log = EventLog::default();
+            let came =
+                event_log.read_until(&mut set, patience(), |event_log| event_log.child(id).done.is_some());
+            assert!(came && event_log.child(id).outs[0] == patterned(BYTES), "{backend}");
+            set.kill(running, Termination::IMMEDIATE).expect("kill child");
+            event_log.wait_all(&mut set);
+        });
     });
 }

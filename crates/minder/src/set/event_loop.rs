@@ -156,6 +156,7 @@ impl EventLoop {
         let mut snapshot = None;
         let is_many = self.children.len() >= TreeTable::TREES_MIN;
         let take_snapshot = if is_many { ProcessSnapshot::among_zombies } else { ProcessSnapshot::now };
+        let mut result = Ok(());
         while let Some((id, kind)) = self.shared.timers.pop(now) {
             let Some(mut member) = self.member(id) else { continue };
             // A timer that was armed again for another time is skipped.
@@ -163,16 +164,19 @@ impl EventLoop {
                 continue;
             }
             match kind {
-                TimerKind::Leak => member.on_leak_timer(now)?,
+                TimerKind::Leak => {
+                    let checked = member.on_leak_timer(now);
+                    result = result.and(checked.or_else(|error| self.ignore_transient(error)));
+                }
                 TimerKind::Termination => member.on_termination_timer(now, &mut snapshot, take_snapshot),
                 TimerKind::Deadline => member.on_deadline_timer(now),
                 TimerKind::Restart => restart::on_restart_timer(&mut member),
             }
         }
-        let mut result = Ok(());
         for deferred in self.shared.deferred_reads.take_due(now) {
             if let Some(mut member) = self.member(deferred.id) {
-                result = result.and(member.poll_deferred(deferred));
+                let polled = member.poll_deferred(deferred);
+                result = result.and(polled.or_else(|error| self.ignore_transient(error)));
             }
         }
         let resumed = self.shared.read_turns.rotate_if_due(now, &mut self.children);
