@@ -7,7 +7,11 @@ use std::os::windows::io::AsHandle as _;
 use std::time::{Duration, Instant};
 
 use minder::{Backend, ChildSet, Event, SpawnOptions, Termination};
+#[cfg(unix)]
+use minder::{OutputMode, OverflowPolicy};
 
+#[cfg(unix)]
+use crate::support::alone;
 use crate::support::{
     EventLog, each_backend, kill_group_of, limits, patience, quiet_child, readable, test_child,
 };
@@ -270,5 +274,42 @@ fn room_in_an_unwatched_input_is_announced_in_a_foreign_loop() {
         }
         set.kill(id, Termination::IMMEDIATE).expect("kill child");
         event_log.wait_all(&mut set);
+    });
+}
+
+/// A spill file for which no descriptor was free is tried again. No report says when.
+#[cfg(unix)]
+#[test]
+fn refused_spill_file_is_retried_in_a_foreign_loop() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    alone("set::foreign_loop::refused_spill_file_is_retried_in_a_foreign_loop", || {
+        let maximum = getrlimit(Resource::Nofile).maximum;
+        setrlimit(Resource::Nofile, Rlimit { current: Some(96), maximum }).expect("set resource limit");
+        each_backend(|backend| {
+            let mut set = ChildSet::new(limits(backend).max_child_bytes(1)).expect("create set");
+            let mut event_log = EventLog::default();
+            let fd =
+                set.poll_handle().expect("get poll handle").try_clone_to_owned().expect("duplicate handle");
+            let running = set
+                .spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default())
+                .expect("spawn test child");
+            let options =
+                SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit);
+            let id = set.spawn(&test_child("spew 200000"), options).expect("spawn test child");
+            let held: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+            let end = Instant::now() + Duration::from_millis(200);
+            while Instant::now() < end {
+                readable(borrowed(&fd), SHORT);
+                take_all(&mut set, &mut event_log);
+            }
+            drop(held);
+            while event_log.child(id).done.is_none() {
+                assert!(readable(borrowed(&fd), LONG), "{backend}: the retry was not announced");
+                take_all(&mut set, &mut event_log);
+            }
+            assert_eq!(event_log.child(id).outs[0].len(), 200_000, "{backend}");
+            set.kill(running, Termination::IMMEDIATE).expect("kill child");
+            event_log.wait_all(&mut set);
+        });
     });
 }

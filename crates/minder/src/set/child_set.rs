@@ -248,17 +248,26 @@ impl ChildSet {
         self.wait_for_event(deadline, true)
     }
 
-    /// With `while_starved`, waits although all children wait for chunks to be dropped.
     fn wait_for_event(&mut self, deadline: Option<Instant>, while_starved: bool) -> Result<NextEvent> {
+        let event = self.wait_until(deadline, while_starved);
+        // Also after an error: the loop that watches the descriptor calls again.
+        let updated = self.update_poll_handle();
+        match event {
+            Ok(NextEvent::TimedOut | NextEvent::Empty) => updated.and(event),
+            // The next call updates the handle again.
+            Ok(NextEvent::Event(_)) | Err(_) => event,
+        }
+    }
+
+    /// With `while_starved`, waits although all children wait for chunks to be dropped.
+    fn wait_until(&mut self, deadline: Option<Instant>, while_starved: bool) -> Result<NextEvent> {
         let mut is_last_poll = false;
         loop {
             if let Some(event) = self.event_loop.pop_event()? {
-                self.update_poll_handle()?;
                 return Ok(NextEvent::Event(event));
             }
             let is_empty = self.is_empty();
             if is_last_poll || (deadline.is_none() && is_empty) {
-                self.update_poll_handle()?;
                 return Ok(if is_empty { NextEvent::Empty } else { NextEvent::TimedOut });
             }
             if !while_starved {
@@ -364,7 +373,7 @@ impl ChildSet {
             .shared
             .io
             .reactor
-            .poll_handle(self.event_loop.next_timer_at())
+            .poll_handle(self.event_loop.next_wait_at())
             .map_err(|error| Error::new("watch a set", error).during(Operation::Watch))
     }
 
@@ -422,7 +431,7 @@ impl ChildSet {
             self.event_loop.shared.io.reactor.waker().wake()
         };
         let updated = woken.and_then(|()| {
-            self.event_loop.shared.io.reactor.poll_handle(self.event_loop.next_timer_at()).map(drop)
+            self.event_loop.shared.io.reactor.poll_handle(self.event_loop.next_wait_at()).map(drop)
         });
         updated.map_err(|error| Error::new("update the poll handle", error).during(Operation::Watch))
     }

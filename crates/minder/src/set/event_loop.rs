@@ -84,6 +84,14 @@ impl EventLoop {
         [timers.next_at(), deferred_reads.next_at(), read_turns.next_at()].into_iter().flatten().min()
     }
 
+    /// Returns when a loop that watches the descriptor of the set waits again, at the latest: no report
+    /// comes for a spill file that can be written again.
+    pub(super) fn next_wait_at(&self) -> Option<Instant> {
+        let retries = self.shared.memory_waiters.retry_due;
+        let retry_at = retries.then(|| Instant::now() + SPILL_RETRY_DELAY);
+        [self.next_timer_at(), retry_at].into_iter().flatten().min()
+    }
+
     /// Waits once, until `until` at the latest, and handles all reports.
     pub(super) fn poll_once(&mut self, until: Option<Instant>) -> Result<()> {
         // A spill file that refused bytes is retried first. While it refuses them, the other children

@@ -558,16 +558,17 @@ impl WaitBackend for Uring {
             self.replace(&mut state)?;
         }
         state.watched = true;
+        // Opened before it is needed: later no descriptor may be free.
+        let timer = match self.timer.get() {
+            Some(timer) => timer,
+            None => {
+                let timer = Timer::new()?;
+                state.insert(timer.as_fd().as_raw_fd(), TIMER, Interest::READABLE);
+                // The lock keeps other threads from adding a second one.
+                self.timer.get_or_init(|| timer)
+            }
+        };
         if let Some(deadline) = deadline {
-            let timer = match self.timer.get() {
-                Some(timer) => timer,
-                None => {
-                    let timer = Timer::new()?;
-                    state.insert(timer.as_fd().as_raw_fd(), TIMER, Interest::READABLE);
-                    // The lock keeps other threads from adding a second one.
-                    self.timer.get_or_init(|| timer)
-                }
-            };
             timer.arm(deadline, Instant::now())?;
         }
         self.publish_changes(&mut state)?;
