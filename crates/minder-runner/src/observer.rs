@@ -21,8 +21,9 @@ pub trait Observer: fmt::Debug + Send + Sync {
     /// [`RunConfig::verbose`](crate::RunConfig::verbose) is set.
     fn command(&self, line: &str);
 
-    /// Returns `true` if [`job_ended`](Self::job_ended) and [`job_retried`](Self::job_retried) are wanted.
-    fn wants_job_ends(&self) -> bool;
+    /// Returns `true` if [`job_ended`](Self::job_ended) is wanted for a job that failed or, with `succeeded`,
+    /// for one that did not. If it is for a failure, [`job_retried`](Self::job_retried) is wanted, too.
+    fn wants_job_end(&self, succeeded: bool) -> bool;
 
     /// Returns `true` if the whole command line of a job that ended like this is wanted, not only its name.
     fn wants_command(&self, _failure: Option<&FailureReason>) -> bool {

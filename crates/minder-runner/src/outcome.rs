@@ -38,6 +38,7 @@ pub(crate) fn report(
         elapsed,
         orphans,
         halted: halted(context, counts),
+        total: context.queue.total(),
         run: context.recorder.run().map(str::to_owned),
         resume: context.recorder.resume(context.config),
         end,

@@ -22,6 +22,8 @@ pub struct RunReport {
     pub orphans: Vec<(u32, String)>,
     /// Why the halt policy ended the run early, if it did.
     pub halted: Option<HaltSummary>,
+    /// The number of jobs of this attempt, if it is known.
+    pub total: Option<u64>,
     /// The id of the run's record.
     pub run: Option<String>,
     /// The arguments of minder that resume this run, if that is possible.
@@ -105,6 +107,8 @@ impl EndCause {
 /// The end of a job.
 #[derive(Clone, Debug)]
 pub struct JobEnd {
+    /// Its number.
+    pub number: u64,
     /// Its command line, shortened for display.
     pub name: String,
     /// Its wall time.

@@ -36,7 +36,7 @@ fn jobs_that_wait_for_a_retry_are_counted_and_recorded() {
     let place = Place::new();
     let said = waiting(&place);
     assert!(said.contains("minder: interrupted: no job runs\n"), "{said}");
-    assert!(said.contains("0 jobs · 0 failed · 2 waiting for a retry"), "{said}");
+    assert!(said.contains("0 of 2 done · 0 failed · 2 waiting for a retry"), "{said}");
     let page = shown(&place, "log last 2");
     assert!(page.contains("exit 3; another try was to follow"), "{page}");
     assert!(page.contains("    out b\n") && page.contains("    err b\n"), "{page}");

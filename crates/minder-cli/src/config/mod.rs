@@ -312,11 +312,17 @@ fn display(
         color: colors(flags.color),
         quiet: flags.quiet,
         notify: flags.notify,
-        status_level: flags.status_level.unwrap_or(StatusLevel::None),
+        status_level: flags.status_level.unwrap_or_else(|| default_level(flags.quiet || parallel || tty)),
         parallel,
         straight: view == OutputView::Straight,
         reports: None,
     }
+}
+
+/// Returns which ends of jobs have a line if no flag says that: on a terminal, those of failed jobs.
+fn default_level(is_silent: bool) -> StatusLevel {
+    let is_watched = !is_silent && std::io::IsTerminal::is_terminal(&std::io::stderr());
+    if is_watched { StatusLevel::Fail } else { StatusLevel::None }
 }
 
 /// # Errors

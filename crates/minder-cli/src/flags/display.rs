@@ -47,7 +47,7 @@ pub(crate) struct DisplayFlags {
     /// `fail`: jobs that failed. `retry`: failed attempts of jobs that run again. `slow`: jobs that have
     /// been running far longer than the others. `pass`: jobs that succeeded. `all`: jobs that the end of
     /// the run cut off.
-    /// Default: none.
+    /// Default: `fail` if stderr is a terminal, else `none`.
     #[arg(long, value_name = "LEVEL", conflicts_with = "quiet", hide_possible_values = true)]
     pub(crate) status_level: Option<StatusLevel>,
 

@@ -111,7 +111,12 @@ impl Summary<'_> {
         let JobCounts { succeeded, retried, .. } = self.report.counts;
         let failed = self.report.failed();
         let text = format!("{failed} failed");
-        let mut parts = vec![count(succeeded + failed, "job")];
+        let jobs = count(succeeded + failed, "job");
+        let mut parts = vec![match self.report.total {
+            Some(total) if self.is_cancelled() => format!("{} of {total} done", succeeded + failed),
+            _ if self.is_cancelled() => format!("{jobs} done"),
+            _ => jobs,
+        }];
         parts.push(if failed > 0 { palette.failed(&text) } else { text });
         let mut some = |number: u64, text: String| (number > 0).then(|| parts.push(text));
         some(self.report.stats.timed_out, format!("{} timed out", self.report.stats.timed_out));
@@ -125,8 +130,7 @@ impl Summary<'_> {
         some(waiting, format!("{waiting} waiting for a retry"));
         let cut = self.report.stats.cancelled.saturating_sub(self.report.stats.halted);
         some(cut, format!("{cut} cut off"));
-        let not_run =
-            self.report.counts.skipped + self.report.halted.as_ref().and_then(|it| it.not_run).unwrap_or(0);
+        let not_run = self.not_started();
         some(not_run, format!("{not_run} not started"));
         parts.push(format!("{} elapsed", time(self.report.elapsed)));
         parts.push(format!("{} CPU", time(self.report.stats.cpu)));
@@ -135,6 +139,18 @@ impl Summary<'_> {
             parts.push(format!("{gain:.1}× as fast as one at a time"));
         }
         parts
+    }
+
+    /// Returns how many jobs were not started, as far as that is known.
+    fn not_started(&self) -> u64 {
+        let RunReport { counts, halted, total, .. } = self.report;
+        let ended = counts.succeeded + counts.failed + self.report.waiting_for_retry();
+        let left = match (halted, total) {
+            (Some(halted), _) => halted.not_run.unwrap_or(0),
+            (None, Some(total)) if self.is_cancelled() => total.saturating_sub(ended + counts.skipped),
+            (None, _) => 0,
+        };
+        counts.skipped + left
     }
 
     /// Returns the lines about jobs that did not run or were terminated, with the reason.

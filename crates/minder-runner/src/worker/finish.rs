@@ -144,7 +144,7 @@ impl<'a> Finisher<'a> {
         let context = self.context;
         if matches!(result, JobResult::Failure) {
             self.record_attempt(end, &mut running);
-            if context.observer.wants_job_ends() {
+            if context.observer.wants_job_end(false) {
                 let job_end = self.job_end(end, &running, false);
                 let attempts_max = Some(context.config.control.attempts).filter(|max| *max < u32::MAX);
                 context.observer.job_retried(&job_end, end.attempt.attempt, attempts_max);
@@ -173,8 +173,9 @@ impl<'a> Finisher<'a> {
         self.encode_event(attempt, task, event);
         let failure = Some(FailureReason::NotStarted(why.to_owned()));
         let command = self.wanted_command(attempt, task, failure.as_ref());
-        let end = JobEnd { name, wall: Duration::ZERO, failure, is_cut_off: false, command };
-        let end = self.context.observer.wants_job_ends().then(|| Box::new(end));
+        let number = task.number;
+        let end = JobEnd { number, name, wall: Duration::ZERO, failure, is_cut_off: false, command };
+        let end = self.context.observer.wants_job_end(false).then(|| Box::new(end));
         self.push(&mut output, FinishedJob { needs_shown_event, end, ..FinishedJob::new(task.number) });
         JobResult::PermanentFailure
     }
@@ -436,7 +437,7 @@ impl<'a> Finisher<'a> {
         } else {
             style
         };
-        let has_reader = time.is_final() || context.observer.wants_job_ends();
+        let has_reader = time.is_final() || context.observer.wants_job_end(running.succeeded);
         let job_end = has_reader.then(|| Box::new(self.job_end(end, running, cut)));
         let finished =
             FinishedJob { style, time, end: job_end, needs_shown_event, ..FinishedJob::new(number) };
@@ -483,7 +484,7 @@ impl<'a> Finisher<'a> {
         let wall = running.wall();
         let failure = (!running.succeeded).then(|| FailureReason::new(cause, outcome.exit.status, wall));
         let command = self.wanted_command(attempt, task, failure.as_ref());
-        JobEnd { name: self.name(attempt, task), wall, failure, is_cut_off, command }
+        JobEnd { number: task.number, name: self.name(attempt, task), wall, failure, is_cut_off, command }
     }
 
     /// Returns the whole command line of a job that ended, if the observer wants it.

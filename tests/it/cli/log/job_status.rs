@@ -106,7 +106,7 @@ fn summary_and_record_agree_after_a_signal() {
     live.wait_until("three that wait", |record| record.outs[0].len() == 9);
     live.signal(rustix::process::Signal::INT);
     let ended = live.wait();
-    assert!(ended.err.contains("4 jobs · 0 failed · 3 cut off"), "{}", ended.err);
+    assert!(ended.err.contains("4 of 9 done · 0 failed · 3 cut off · 2 not started"), "{}", ended.err);
     let listed = state.log("").exit_code(0).text();
     let words: Vec<&str> = listed.lines().last().expect("find run").split_whitespace().collect();
     assert!(listed.contains("(interrupted, 5 not run: minder resume "), "{listed}");

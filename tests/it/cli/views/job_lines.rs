@@ -11,7 +11,8 @@ fn lines(flags: &str, line: &str, args: &[&str]) -> Vec<String> {
     let ended = Run::start(&shell(flags, line, args)).wait();
     let times = Regex::new(r"\d[0-9.]* (ms|s)\b").expect("compile pattern");
     let text = times.replace_all(&ended.err, "T").into_owned();
-    text.lines().take_while(|line| !line.starts_with("minder: ")).map(str::to_owned).collect()
+    let lines = text.lines().take_while(|line| !line.starts_with("minder: "));
+    lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
 const LINE: &str = "echo out; echo err >&2; exit {}";
@@ -24,14 +25,14 @@ fn line_follows_the_output_of_its_job() {
         let results: Vec<&String> = lines.iter().filter(|line| *line != "err").collect();
         assert!(is_table || lines.iter().step_by(2).all(|line| line == "err"), "{flags}: {lines:?}");
         assert_eq!(results.len(), 3, "{flags}: {lines:?}");
-        for (result, start) in results.iter().zip(["ok T ", "FAIL (exit 3) T ", "ok T "]) {
+        for (result, start) in results.iter().zip(["ok 1 T ", "FAIL 2 T (exit 3) ", "ok 3 T "]) {
             assert!(result.starts_with(start) && result.contains("err >&2"), "{flags}: {lines:?}");
         }
     }
     for flags in ["-u", "--lb", "-j4", "--success-output never"] {
         let lines = lines(&format!("{flags} --status-level pass"), LINE, &["0", "3", "0"]);
         let count = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
-        assert_eq!((count("ok T "), count("FAIL (exit 3) T ")), (2, 1), "{flags}: {lines:?}");
+        assert_eq!((count("ok "), count("FAIL 2 T (exit 3) ")), (2, 1), "{flags}: {lines:?}");
     }
 }
 
@@ -40,17 +41,24 @@ fn level_selects_the_lines() {
     let line = "exit {}";
     let of = |level: &str| {
         let lines = lines(&format!("-j1 --retries 3 --status-level {level}"), line, &["0", "3"]);
-        lines.iter().map(|line| line.split(" T ").next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        lines
+            .iter()
+            .map(|line| line.split(" exit ").next().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(of("none"), [""; 0]);
-    assert_eq!(of("fail"), ["FAIL (exit 3)"]);
-    assert_eq!(of("retry"), ["retry 1/3 (exit 3)", "retry 2/3 (exit 3)", "FAIL (exit 3)"]);
+    assert_eq!(of("fail"), ["FAIL 2 T (exit 3)"]);
+    assert_eq!(of("retry"), ["retry 2 T 1/3 (exit 3)", "retry 2 T 2/3 (exit 3)", "FAIL 2 T (exit 3)"]);
     assert_eq!(of("slow"), of("retry"));
-    assert_eq!(of("pass"), ["ok", "retry 1/3 (exit 3)", "retry 2/3 (exit 3)", "FAIL (exit 3)"]);
+    assert_eq!(
+        of("pass"),
+        ["ok 1 T", "retry 2 T 1/3 (exit 3)", "retry 2 T 2/3 (exit 3)", "FAIL 2 T (exit 3)"]
+    );
     let unstarted = run_with_input("run --status-level fail {}", b"/nonexistent/a\n");
     let err = unstarted.exit_code(1).err;
     assert!(
-        err.lines().any(|line| line.starts_with("FAIL (") && line.ends_with(") /nonexistent/a")),
+        err.lines()
+            .any(|line| line.starts_with("FAIL     1           (") && line.ends_with(") /nonexistent/a")),
         "{err}"
     );
     run_with_input("run --quiet --status-level fail CHILD exit", b"0\n")
@@ -84,7 +92,7 @@ fn jobs_that_the_end_of_the_run_cut_off_are_not_failures() {
         live.wait_until_true("the job", || begun.exists());
         live.signal(rustix::process::Signal::INT);
         let ended = live.wait().killed_by(rustix::process::Signal::INT);
-        assert_eq!(ended.err.lines().any(|line| line.starts_with("cut off ")), has_line, "{}", ended.err);
+        assert_eq!(ended.err.lines().any(|line| line.starts_with("cut      1 ")), has_line, "{}", ended.err);
         assert!(!ended.err.contains("FAIL"), "{}", ended.err);
     }
 }

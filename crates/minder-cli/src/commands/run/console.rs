@@ -177,8 +177,9 @@ impl Observer for Console {
         self.progress.suspend(|| command_message(line));
     }
 
-    fn wants_job_ends(&self) -> bool {
-        self.display.status_level > StatusLevel::None || self.display.reports.is_some()
+    fn wants_job_end(&self, succeeded: bool) -> bool {
+        let level = if succeeded { StatusLevel::Pass } else { StatusLevel::Fail };
+        self.display.status_level >= level || self.display.reports.is_some()
     }
 
     fn wants_command(&self, failure: Option<&FailureReason>) -> bool {

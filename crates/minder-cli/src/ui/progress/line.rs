@@ -133,7 +133,10 @@ fn bar(fraction: f64, width: usize, LineLayout { palette, symbols, .. }: &LineLa
 
 /// Returns a line for each of the oldest jobs, at most `most` lines.
 pub(super) fn jobs(snapshot: &Snapshot, most: usize, layout: &LineLayout) -> Vec<String> {
-    let shown = &snapshot.running[..snapshot.running.len().min(most).min(JOBS_MAX)];
+    let running = usize::try_from(snapshot.counts.running).unwrap_or(usize::MAX);
+    // The line with the number of the others takes a row, too, unless there is only one.
+    let jobs_max = if running > most && most > 1 { most - 1 } else { most };
+    let shown = &snapshot.running[..snapshot.running.len().min(jobs_max).min(JOBS_MAX)];
     let ages: Vec<String> = shown.iter().map(|job| coarse(job.age)).collect();
     let age_width = ages.iter().map(|age| age.width()).max().unwrap_or(0);
     let line = |(index, (job, age)): (usize, (&RunningSnapshot, &String))| {
@@ -156,7 +159,10 @@ pub(super) fn jobs(snapshot: &Snapshot, most: usize, layout: &LineLayout) -> Vec
         let name = layout.symbols.shorten(&name, room);
         format!("{begin}{}{}", layout.palette.name(&name), layout.palette.notable(mark))
     };
-    shown.iter().zip(&ages).enumerate().map(line).collect()
+    let more = (running > shown.len() && most > shown.len() && !shown.is_empty())
+        .then(|| format!("  and {} more", running - shown.len()))
+        .map(|more| layout.width.map_or_else(|| more.clone(), |width| layout.symbols.shorten(&more, width)));
+    shown.iter().zip(&ages).enumerate().map(line).chain(more).collect()
 }
 
 /// Formats a duration with at most two units: `12 s`, `4 min 7 s`, `34 min`, `3 d 4 h`.

@@ -278,12 +278,14 @@ fn oldest_jobs_have_lines_that_are_erased_when_they_finish() {
             "        4 s  c",
             "        3 s  d",
             "        2 s  e",
+            "  and 1 more",
         ]
         .join("\n")
     );
     snapshot.running.truncate(1);
+    snapshot.counts.running = 1;
     progress.draw(Duration::from_secs(2), || snapshot.clone());
-    assert_eq!(screen.text(), "⠙ 9 done · 6 running · 0 failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd");
+    assert_eq!(screen.text(), "⠙ 9 done · 1 running · 0 failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd");
     progress.suspend(|| screen.clone().write("output\r\n"));
     assert!(screen.text().starts_with("output"), "{}", screen.text());
     progress.draw(Duration::from_secs(3), || snapshot.clone());
@@ -295,6 +297,7 @@ fn oldest_jobs_have_lines_that_are_erased_when_they_finish() {
     assert_eq!(screen.text(), "output", "nothing is drawn after `finish`");
     // A terminal with few rows has no room for all lines.
     snapshot.running = running(&[("a", 3), ("b", 2)]);
+    snapshot.counts.running = 2;
     assert_eq!(drawn(JOBS, (60, 2), &snapshot).lines().count(), 1);
     assert_eq!(drawn(JOBS, (60, 3), &snapshot).lines().count(), 2);
 }
