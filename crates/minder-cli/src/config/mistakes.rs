@@ -1,12 +1,18 @@
 //! Flags that have no effect where they stand, or that other tools have with a value.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 use anyhow::{Result, bail};
+use clap::Parser;
+use minder_template::shell_word;
 use regex::Regex;
 
 use super::text_placeholders::Hint;
-use crate::flags::RunFlags;
+use crate::flags::{Flags, RunFlags, Verb};
+
+/// The maximum length of a command line that a message repeats.
+const LINE_MAX: usize = 200;
 
 /// Flags without a value after which other tools have a number, and the flags that take it here.
 const NUMBERS: [(&str, &str); 3] = [
@@ -31,6 +37,60 @@ pub(super) fn check_flag_before_number(typed: &[OsString], command: &[OsString])
         );
     }
     Ok(())
+}
+
+/// Refuses flags of `minder run` behind a command that is a shell line: they would make a program of the
+/// line. `typed` are the flags before it, and `behind` what follows the command.
+///
+/// # Errors
+/// The first word is a shell line, and the others are flags of `minder run`.
+pub(super) fn check_flags_behind_line(
+    typed: &[OsString],
+    command: &[OsString],
+    behind: &[OsString],
+) -> Result<()> {
+    let [line, flags @ ..] = command else { return Ok(()) };
+    let is_line = |byte: &u8| byte.is_ascii_whitespace() || b"|;&<>".contains(byte);
+    if !line.as_encoded_bytes().iter().any(is_line) || Path::new(line).exists() || !are_flags(flags) {
+        return Ok(());
+    }
+    bail!("flags go before the command: {}", with_flags_first(typed, line, flags, behind));
+}
+
+/// Returns a hint for a program that cannot run, if flags of `minder run` follow it.
+pub(crate) fn flags_behind_program(command: &[OsString]) -> Option<String> {
+    let [program, words @ ..] = command else { return None };
+    let flags: Vec<OsString> =
+        words.iter().take_while(|word| word.as_encoded_bytes().starts_with(b"-")).cloned().collect();
+    let line = with_flags_first(&[], program, &flags, &words[flags.len()..]);
+    are_flags(&flags).then(|| format!("flags go before the command: {line}"))
+}
+
+/// Returns whether the words are flags of `minder run` with their values, and nothing else.
+fn are_flags(words: &[OsString]) -> bool {
+    let is_flag = words.first().is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
+    let args = ["minder".into(), "run".into()].into_iter().chain(words.iter().cloned());
+    is_flag
+        && Flags::try_parse_from(args)
+            .is_ok_and(|flags| matches!(flags.verb, Verb::Run(flags) if flags.words.is_empty()))
+}
+
+fn with_flags_first(typed: &[OsString], program: &OsStr, flags: &[OsString], behind: &[OsString]) -> String {
+    let mut line = "minder run".to_owned();
+    for word in typed
+        .iter()
+        .chain(flags)
+        .map(OsString::as_os_str)
+        .chain([program])
+        .chain(behind.iter().map(OsString::as_os_str))
+    {
+        let word = shell_word(word);
+        if line.len() + word.len() > LINE_MAX {
+            return format!("{line} …");
+        }
+        line = format!("{line} {word}");
+    }
+    line
 }
 
 /// Returns a hint about `-x`, which other tools have for stopping at the first failure.
@@ -105,6 +165,39 @@ mod tests {
             assert!(check(flag, word).is_ok(), "{flag} {word}");
         }
         assert!(check_flag_before_number(&[], &["4".into()]).is_ok());
+    }
+
+    #[test]
+    fn flags_behind_a_shell_line_are_refused() {
+        let words = |line: &[&str]| line.iter().map(OsString::from).collect::<Vec<_>>();
+        let check = |command: &[&str]| {
+            let checked = check_flags_behind_line(&words(&["-k"]), &words(command), &words(&[":::", "a b"]));
+            checked.err().map(|error| error.to_string())
+        };
+        for (command, expected) in [
+            (&["./slow {}", "-j8"][..], "minder run -k -j8 './slow {}' ::: 'a b'"),
+            (&["./slow {}", "-j", "8", "--tag"], "minder run -k -j 8 --tag './slow {}' ::: 'a b'"),
+        ] {
+            assert_eq!(check(command), Some(format!("flags go before the command: {expected}")));
+        }
+        // A word that is not a flag, a flag of the program, a program, no flags.
+        for command in [&["./a b", "-j8", "x"][..], &["./a b", "--zz"], &["./slow", "-j8"], &["./a b"], &[]] {
+            assert_eq!(check(command), None, "{command:?}");
+        }
+        let long = "x".repeat(300);
+        let text = check(&["./slow {}", "-j8", "--tagstring", &long]).expect("refuse flags");
+        assert_eq!(text, "flags go before the command: minder run -k -j8 --tagstring …");
+    }
+
+    #[test]
+    fn flags_behind_a_program_have_a_hint() {
+        let hint =
+            |line: &str| flags_behind_program(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        let expected = "flags go before the command: minder run -j8 ./slow x";
+        assert_eq!(hint("./slow -j8 x").as_deref(), Some(expected));
+        for line in ["./slow", "./slow x -j8", "./slow --zz"] {
+            assert_eq!(hint(line), None, "{line}");
+        }
     }
 
     #[test]

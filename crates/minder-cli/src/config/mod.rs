@@ -31,6 +31,7 @@ mod output_files;
 pub(crate) use self::conflicts::{check as check_conflicts, exclusion, missing};
 pub(crate) use self::input::{CompatMode, ParsedCommandLine};
 pub(crate) use self::job_reports::JobReports;
+pub(crate) use self::mistakes::flags_behind_program;
 pub(crate) use self::output_files::template_flag;
 use self::seed::new_seed;
 pub(crate) use self::splitter::check_same_blocks;
@@ -98,6 +99,7 @@ impl Parsed {
         let mut command_line = ParsedCommandLine::new(flags, compat, stdin)?;
         if mode.is_none() && compat == CompatMode::Own {
             mistakes::check_flag_before_number(&typed, &command_line.words)?;
+            mistakes::check_flags_behind_line(&typed, &command_line.words, &command_line.behind)?;
         }
         if command_line.stdin && flags.control.stdin.as_deref() == Some("inherit".as_ref()) {
             bail!(

@@ -9,7 +9,7 @@ use minder_runner::report::{FailureReason, JobEnd};
 use minder_runner::text::time;
 use minder_runner::{Notice, Observer, RunEnd, RunReport, Snapshot};
 
-use crate::config::Display;
+use crate::config::{Display, flags_behind_program};
 use crate::flags::StatusLevel;
 use crate::ui::write_stderr;
 use crate::ui::{
@@ -31,6 +31,8 @@ pub(super) struct Console {
     display: Display,
     /// The command of the run, for a notification.
     name: String,
+    /// The command, if a word that looks like a flag follows its program.
+    command: Vec<OsString>,
     palette: Palette,
     progress: Progress,
     slow: Option<Mutex<SlowCheck>>,
@@ -57,7 +59,9 @@ impl Console {
             let next = Some(Instant::now() + SLOW_CHECK_INTERVAL);
             Mutex::new(SlowCheck { jobs: SlowJobs::default(), next })
         });
-        Self { display, name, palette, progress, slow }
+        let has_flag = command.get(1).is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
+        let command = if has_flag && !display.parallel { command.to_vec() } else { Vec::new() };
+        Self { display, name, command, palette, progress, slow }
     }
 
     /// Returns the progress display.
@@ -259,7 +263,13 @@ impl Observer for Console {
                     try_to(|| styled_message(line));
                 }
             }
-            RunEnd::Failed(error) => message(error),
+            RunEnd::Failed(error) => {
+                let is_start = error.starts_with("cannot run `");
+                match is_start.then(|| flags_behind_program(&self.command)).flatten() {
+                    Some(hint) => message(&format!("{error}; {hint}")),
+                    None => message(error),
+                }
+            }
             RunEnd::InputFailed(error) => {
                 message(error);
                 let has_run_jobs = !report.stats.wall.is_zero();
