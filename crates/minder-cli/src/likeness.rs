@@ -17,9 +17,23 @@ pub(crate) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>)
         let common = typed.chars().zip(word.chars()).take_while(|(one, other)| one == other).count();
         let shared = typed.chars().take(common).collect::<Vec<_>>();
         let shared = shared.iter().rposition(|letter| *letter == '-').map_or(0, |dash| dash + 1);
-        (errors <= ERRORS_MAX.min((letters - shared) / 3)).then_some((errors, Reverse(common), word))
+        let is_near = errors <= ERRORS_MAX.min((letters - shared) / 3);
+        // A word with two errors that begins with another letter is another word: `old-file` is not
+        // `log-file`.
+        let begins = errors < 2 || common > 0;
+        (is_near && begins).then_some((errors, Reverse(common), word))
     });
     near.min_by_key(|(errors, common, _)| (*errors, *common)).map(|(.., word)| word)
+}
+
+/// Returns whether two words have the same letters, perhaps in another order.
+pub(crate) fn have_same_letters(one: &str, other: &str) -> bool {
+    let sorted = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    sorted(one) == sorted(other)
 }
 
 /// Returns what a long flag asks the number of, both without dashes: `load` for `max-load`. Most other
@@ -58,6 +72,10 @@ mod tests {
             ("max-pages", None),
             ("line", Some("lines")),
             ("rm", None),
+            ("rum", Some("run")),
+            ("lgo", Some("log")),
+            ("piles", Some("files")),
+            ("tilex", None),
             ("ls", None),
             ("junit", None),
             ("version", None),

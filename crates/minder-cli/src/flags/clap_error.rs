@@ -226,6 +226,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn flags_of_other_tools_lead_to_no_wrong_answer() {
+        let mut counts = std::collections::BTreeMap::new();
+        let mut wrong = String::new();
+        for row in include_str!("other_tools.txt").split("\n\n").filter(|row| !row.starts_with('#')) {
+            let lines: Vec<&str> = row.trim_end().lines().collect();
+            let [flag, wanted, answer] = lines[..] else { panic!("not three lines: {row}") };
+            let (_, flag) = flag.split_once(": ").expect("split the tool from the flag");
+            assert!(wanted.starts_with("wanted: "), "{row}");
+            let (verdict, answer) = answer.split_once(": ").expect("split the verdict from the answer");
+            assert!(["right", "led", "nothing", "other"].contains(&verdict), "{row}");
+            *counts.entry(verdict).or_insert(0) += 1;
+            let line = format!("run {flag} echo ::: a");
+            let is_known = Flags::try_parse_from(["minder"].into_iter().chain(line.split(' '))).is_ok();
+            let now = if is_known { "accepted".to_owned() } else { message(&line).0 };
+            if now != answer {
+                wrong.push_str(&format!("{flag}: {now}\n"));
+            }
+        }
+        assert!(wrong.is_empty(), "answered otherwise:\n{wrong}");
+        let counts: Vec<_> = counts.into_iter().collect();
+        assert_eq!(counts, [("led", 6), ("nothing", 73), ("other", 5), ("right", 36)]);
+    }
+
     /// Returns the message about a line, and its hint.
     fn message(line: &str) -> (String, String) {
         let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();

@@ -7,7 +7,7 @@ use clap::{Arg, Command};
 
 use super::foreign_words::{foreign_word, related_flag};
 use super::typed_name::{longs, shorts};
-use crate::likeness::{counted, nearest};
+use crate::likeness::{counted, have_same_letters, nearest};
 
 /// The subcommands whose flags are recognised where they do not belong.
 const OWNERS: [&str; 2] = ["run", "log"];
@@ -67,7 +67,9 @@ fn near_flag(name: &str, command: &Command) -> Option<String> {
     };
     let counted = || counted(name).filter(|name| takes(&["N"], name));
     let of_job = || name.strip_prefix("job-").filter(|name| takes(&["N", "TIME"], name));
-    let near = nearest(name, longs()).or_else(longer).or_else(counted).or_else(of_job);
+    // Three letters of which one is another are mostly another word: `--tap` is not `--tag`.
+    let is_same = |near: &&str| near.len() > 3 || near.len() != name.len() || have_same_letters(name, near);
+    let near = nearest(name, longs()).filter(is_same).or_else(longer).or_else(counted).or_else(of_job);
     near.map(|name| format!("--{name}"))
 }
 
@@ -133,15 +135,17 @@ mod tests {
             ("run", "--dry", "unknown flag `--dry`; did you mean `--dry-run`?"),
             ("run", "--fail", "unknown flag `--fail`"),
             ("run", "--time", "unknown flag `--time`"),
-            ("run", "--success", "unknown flag `--success`; did you mean `--success-output`?"),
+            ("run", "--failure", "unknown flag `--failure`; did you mean `--failure-output`?"),
             ("run", "--paralell", "unknown flag `--paralell`: use `-j N`"),
             ("run", "--max-workers", "unknown flag `--max-workers`: use `-j N`"),
             ("run", "--max-load", "unknown flag `--max-load`; did you mean `--load`?"),
             ("run", "--job-limit", "unknown flag `--job-limit`: use `-j N`"),
             ("run", "--no-tag", "unknown flag `--no-tag`"),
             ("run", "--no-workers", "unknown flag `--no-workers`"),
-            ("run", "--mem", "unknown flag `--mem`: use `--memfree SIZE`"),
+            ("run", "--kill-others", "unknown flag `--kill-others`: use `--halt now,done=1`"),
             ("run", "--men", "unknown flag `--men`"),
+            ("run", "--yes", "unknown flag `--yes`"),
+            ("run", "--evn", "unknown flag `--evn`; did you mean `--env`?"),
             ("run", "--no", "unknown flag `--no`"),
             ("run", "-Z", "unknown flag `-Z`"),
             ("log", "--last", "unknown flag `--last`: use `minder log last`"),
