@@ -53,6 +53,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     if commands::relay::is_guardian(&args) {
         return Guardian::run_program();
     }
+    if let Some(kind) = commands::candidates::asked(&args) {
+        return commands::candidates::print(kind);
+    }
     let mut compat_mode = CompatMode::Own;
     if let Some((invoked_as, skipped)) = compat::detect(&args) {
         match compat::translate(invoked_as, &args[skipped..]) {

@@ -53,6 +53,10 @@ fn help_lists_verbs_and_topics() {
     assert!(named.contains(&"run") && named.contains(&"quoting"), "{list}");
     assert_eq!(run_to_end("help run").text(), run_to_end("run --help").text());
     run_to_end("help nothing").exit_code(255).error_line(&["`nothing`", "run", "quoting"]);
+    for flag in ["--retries", "retries"] {
+        let text = run_to_end(&format!("help {flag}")).exit_code(0).stderr("").text();
+        assert!(text.contains("Start a failing job") && text.contains("minder help control"), "{text}");
+    }
     run_to_end("help sem").exit_code(255).error_line(&["`minder sem --help`"]);
 }
 
@@ -64,7 +68,7 @@ fn help_of_run_begins_with_its_short_help() {
             ended.exit_code(0).stderr("").text()
         };
         let short = text("run -h");
-        assert!(short.lines().count() <= 60, "{short}");
+        assert!(short.lines().count() <= 48, "{short}");
         assert!(short.lines().all(|line| line.chars().count() <= columns), "{short}");
         for word in ["minder resume", "minder log --failed", "minder parallel", "minder xargs"] {
             assert!(short.contains(word), "{word} is not in:\n{short}");
@@ -180,4 +184,105 @@ fn bash_completes_flags() {
     bash.args(["--norc", "-i", path(&at("script"))]).current_dir(dir.path()).env("HOME", dir.path());
     Run::start(bash.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())).wait();
     assert_eq!(file(&at("reply")), "--keep-order\n");
+}
+
+/// Returns what a shell prints that runs `script` in a directory with the completions, in the file
+/// `completions`, and with a run, in the record, and two profiles. `None` if the shell is absent.
+fn completed(shell: &str, words: &[&str], script: &str) -> Option<String> {
+    find(shell)?;
+    let dir = temp_dir();
+    let at = |name: &str| dir.path().join(name);
+    let text = run_to_end(&format!("completions {shell}")).exit_code(0).text();
+    std::fs::write(at("completions"), text).expect("write file");
+    std::fs::write(at("script"), script).expect("write file");
+    std::fs::write(at("minder.toml"), "[profile.ci]\njobs = 2\n[profile.night]\njobs = 1\n")
+        .expect("write file");
+    let state = at("state");
+    let mut run = minder("run echo ::: a");
+    Run::start(run.env("MINDER_STATE_DIR", &state).current_dir(dir.path())).wait().exit_code(0);
+    let program = PathBuf::from(super::MINDER);
+    let mut paths = vec![program.parent().expect("find directory of minder").to_owned()];
+    paths.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    let mut command = Command::new(shell);
+    command.args(words).arg(at("script")).current_dir(dir.path()).env("HOME", dir.path());
+    command.env("MINDER_STATE_DIR", &state).env("PATH", std::env::join_paths(paths).expect("join paths"));
+    let ended = Run::start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())).wait();
+    let id = std::fs::read_dir(state.join("runs")).expect("list runs").flatten().next().expect("find run");
+    Some(ended.text().replace(id.file_name().to_string_lossy().as_ref(), "ID"))
+}
+
+#[test]
+fn bash_completes_names() {
+    let mut script = "source ./completions\ntry() {\nCOMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
+                      COMPREPLY=()\n_minder_names minder \"${COMP_WORDS[COMP_CWORD]}\" \
+                      \"${COMP_WORDS[COMP_CWORD - 1]}\"\necho \"${COMPREPLY[*]}\"\n}\n"
+        .to_owned();
+    let cases = [
+        ("log ''", "last ID"),
+        ("log -n 3 la", "last"),
+        ("log --js", "--json"),
+        ("resume -j 8 la", "last"),
+        ("retry ''", "last ID"),
+        ("advise la", "last"),
+        ("run bas", "bas"),
+        ("run -k -j 8 bas", "bas"),
+        ("run bash ''", ""),
+        ("run ./scr", ""),
+        ("run --keep", "--keep-order"),
+        ("run --profile ''", "ci night"),
+        ("run --profile = n", "night"),
+        ("config --profile c", "ci"),
+        ("help quo", "quoting"),
+        ("man rel", "relay"),
+        ("rel", "relay"),
+    ];
+    for (words, _) in cases {
+        script.push_str(&format!("try minder {words}\n"));
+    }
+    let Some(text) = completed("bash", &["--norc"], &script) else { return };
+    let replies: Vec<&str> = text.lines().collect();
+    assert_eq!(replies.len(), cases.len(), "{text}");
+    for ((words, expected), reply) in cases.into_iter().zip(replies) {
+        // Programs depend on the machine.
+        let is_as_expected = match expected {
+            "bas" => reply.split(' ').any(|name| name == "bash"),
+            expected => reply == expected,
+        };
+        assert!(is_as_expected, "{words}: {reply}");
+    }
+}
+
+#[test]
+fn fish_completes_names() {
+    let cases = [
+        ("log ", "last\tthe last run\nID\techo\n"),
+        ("resume l", "last\tthe last run\n"),
+        ("help quo", "quoting\twhy a value never becomes shell code\n"),
+        ("run --profile n", "night\n"),
+    ];
+    for (line, expected) in cases {
+        let script = format!("source ./completions\ncomplete -C 'minder {line}'\n");
+        let Some(text) = completed("fish", &["--no-config"], &script) else { return };
+        assert_eq!(text, expected, "{line}");
+    }
+}
+
+#[test]
+fn zsh_completes_names() {
+    let script = "compdef() { }\n_describe() { print -l -- ${(P)3} }\nsource ./completions\n\
+                  _minder_runs; _minder_profiles\n_minder_topics | grep '^quo'\n";
+    let Some(text) = completed("zsh", &["-f"], script) else { return };
+    assert_eq!(text, "last:the last run\nID:echo\nci\nnight\nquoting:why a value never becomes shell code\n");
+}
+
+#[test]
+fn candidates_never_fail() {
+    for line in ["__candidates runs", "__candidates profiles", "__candidates nothing"] {
+        let dir = temp_dir();
+        std::fs::write(dir.path().join("minder.toml"), "not toml").expect("write file");
+        let mut command = minder(line);
+        command.env("MINDER_STATE_DIR", dir.path().join("absent")).current_dir(dir.path());
+        let ended = Run::start(&command).wait().exit_code(0).stderr("");
+        assert_eq!(ended.text(), "", "{line}");
+    }
 }

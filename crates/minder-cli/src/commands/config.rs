@@ -16,7 +16,7 @@ pub(crate) fn run(out: &mut dyn Write, flags: &ConfigFlags) -> Result<()> {
 }
 
 fn print(out: &mut dyn Write, gathered: &Gathered) -> Result<()> {
-    let Gathered { files, profile, merged } = gathered;
+    let Gathered { files, profile, merged, .. } = gathered;
     if !merged.in_force.is_empty() {
         let mut table = Table::new(out, ["setting", "value", "source"].map(Column::left).to_vec());
         for Setting { name, value, source, .. } in &merged.in_force {
@@ -56,7 +56,7 @@ fn kind_name(kind: FileKind) -> &'static str {
 }
 
 fn document(gathered: &Gathered) -> Value {
-    let Gathered { files, profile, merged } = gathered;
+    let Gathered { files, profile, merged, .. } = gathered;
     let file = |file: &LookedAt| {
         let path = file.path.to_string_lossy();
         json!({ "kind": kind_name(file.kind), "path": path, "unused": file.unused })

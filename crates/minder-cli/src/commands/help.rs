@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use clap::Command;
 
+use super::flag_help;
 use crate::flags::{Flags, Group, HelpFlags, command_groups};
 use crate::likeness::nearest;
 use crate::ui::print_help;
@@ -46,6 +47,11 @@ pub(crate) fn run(out: &mut dyn Write, flags: &HelpFlags) -> Result<()> {
         }
         return Ok(());
     }
+    if let [flag, ..] = flags.name.as_slice()
+        && let Some(text) = flag_help::explain(&minder, flag, &TOPICS)?
+    {
+        return Ok(out.write_all(Symbols::of_locale().convert(&text).as_bytes())?);
+    }
     if name == "version" {
         bail!("see `minder --version`");
     }
@@ -86,7 +92,7 @@ fn topic_title(text: &'static str) -> (&'static str, &'static str) {
 
 fn print_list(out: &mut dyn Write, minder: &Command) -> Result<()> {
     writeln!(out, "minder COMMAND -h is the short help of a command, minder help COMMAND the full one;")?;
-    writeln!(out, "minder help TOPIC explains a topic, with examples.\n")?;
+    writeln!(out, "minder help TOPIC explains a topic, with examples, and minder help --FLAG one flag.\n")?;
     let items = topic_titles().map(|(topic, title)| (topic.to_owned(), title.to_owned())).collect();
     let groups = command_groups(minder).into_iter().chain([Group { title: "Topics", items }]);
     let lists: Vec<String> = groups.map(|group| group.lines()).collect();

@@ -3,7 +3,9 @@
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod flag_help;
 pub(crate) mod help;
+pub(crate) mod candidates;
 pub(crate) mod log;
 pub(crate) mod man;
 pub(crate) mod relay;

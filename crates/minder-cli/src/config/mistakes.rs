@@ -39,6 +39,22 @@ pub(super) fn check_flag_before_number(typed: &[OsString], command: &[OsString])
     Ok(())
 }
 
+/// Refuses a `--shard` as test runners have it, which run one part of several.
+///
+/// # Errors
+/// The value has the form K/N.
+pub(super) fn check_shard(flags: &RunFlags) -> Result<()> {
+    let Some(shard) = flags.pipe.shard.as_deref() else { return Ok(()) };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match shard.split_once('/') {
+        Some((part, parts)) if is_number(part) && is_number(parts) => bail!(
+            "--shard: `{shard}` is not a column of records: `awk 'NR % 4 == 1' FILE | minder run COMMAND` \
+             runs a quarter of the lines"
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses flags of `minder run` behind a command that is a shell line: they would make a program of the
 /// line. `typed` are the flags before it, and `behind` what follows the command.
 ///

@@ -99,6 +99,7 @@ impl Parsed {
         let mut command_line = ParsedCommandLine::new(flags, compat, stdin)?;
         if mode.is_none() && compat == CompatMode::Own {
             mistakes::check_flag_before_number(&typed, &command_line.words)?;
+            mistakes::check_shard(flags)?;
             mistakes::check_flags_behind_line(&typed, &command_line.words, &command_line.behind)?;
         }
         if command_line.stdin && flags.control.stdin.as_deref() == Some("inherit".as_ref()) {

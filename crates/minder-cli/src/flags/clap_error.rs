@@ -247,7 +247,7 @@ mod tests {
         }
         assert!(wrong.is_empty(), "answered otherwise:\n{wrong}");
         let counts: Vec<_> = counts.into_iter().collect();
-        assert_eq!(counts, [("led", 6), ("nothing", 73), ("other", 5), ("right", 36)]);
+        assert_eq!(counts, [("led", 6), ("nothing", 72), ("other", 5), ("right", 37)]);
     }
 
     /// Returns the message about a line, and its hint.

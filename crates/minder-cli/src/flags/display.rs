@@ -41,8 +41,9 @@ pub(crate) struct DisplayFlags {
     #[arg(long, value_name = "TIME", value_parser = minder_ui::units::time)]
     pub(crate) heartbeat: Option<Duration>,
 
-    /// A line for jobs that end: none, fail, retry, slow, pass, all.
+    /// A line for jobs that end: fail, slow, pass, all …
     ///
+    /// The levels are none, fail, retry, slow, pass and all.
     /// It is printed on stderr, after the output of the job. Each level includes those before it.
     /// `fail`: jobs that failed. `retry`: failed attempts of jobs that run again. `slow`: jobs that have
     /// been running far longer than the others. `pass`: jobs that succeeded. `all`: jobs that the end of
@@ -65,7 +66,9 @@ pub(crate) struct DisplayFlags {
     )]
     pub(crate) notify: Option<Duration>,
 
-    /// Print only errors on stderr, and jobs that left their output open.
+    /// Print only errors on stderr.
+    ///
+    /// Also jobs that left their output open. Failed jobs are not listed at the end.
     #[arg(long, visible_alias = "silent")]
     pub(crate) quiet: bool,
 

@@ -29,7 +29,7 @@ const RUN_FLAGS: &[Row] = &[
     ),
     ("--restart", "use `--retries 0`, which starts a failing job again without limit"),
     ("--max-fail", "use `--halt soon,fail=N`"),
-    ("--retry --reruns --flaky", "use `--retries N`"),
+    ("--retry --reruns --tries --flaky", "use `--retries N`"),
     ("--reruns-delay", "use `--retry-delay TIME`"),
     (
         "--rerun",
@@ -52,7 +52,8 @@ const RUN_FLAGS: &[Row] = &[
     ("--continue", "use `minder resume`"),
     // The number of jobs, and the machine.
     (
-        "--concurrency --job-limit --nproc --parallel --parallelism --processes --threads --workers",
+        "--concurrency --job-limit --nproc --parallel --parallelism --processes --test-threads --threads \
+         --workers",
         "use `-j N`",
     ),
     ("--load-average", "use `--load N`"),
@@ -122,6 +123,7 @@ const RUN_FLAGS: &[Row] = &[
     ),
     ("--just-print --no-run --recon --what-if", "use `--dry-run`"),
     ("--debug --trace", "use `-t`, which prints each command when it starts"),
+    ("--progress-bar --show-progress", "use `--bar`, or `--progress` for the running jobs"),
     ("--status", "use `--bar`"),
     ("--no-progress", "use `--no-status`"),
     ("--no-color", "use `--color never`"),

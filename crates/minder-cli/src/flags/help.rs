@@ -5,9 +5,10 @@ use clap_complete::Shell;
 
 // See `crate::commands::help`.
 #[derive(Debug, Args)]
-#[command(override_usage = "minder help [COMMAND|TOPIC]")]
+#[command(override_usage = "minder help [COMMAND|TOPIC|--FLAG]")]
 pub(crate) struct HelpFlags {
-    /// A command, with its subcommand if it has several, or a topic. Without it, all are listed.
+    /// A command, with its subcommand if it has several, a topic, or a flag. Without it, all are listed.
+    #[arg(allow_hyphen_values = true)]
     pub(crate) name: Vec<String>,
 }
 

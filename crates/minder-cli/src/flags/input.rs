@@ -40,13 +40,13 @@ pub(crate) struct InputFlags {
     #[arg(long = "words")]
     pub(crate) split_words: bool,
 
-    /// Split lines into columns {1}, {2} … at this separator.
+    /// Split lines at this into columns {1}, {2} …
     ///
     /// The separator is a regular expression. See `minder help input`.
     #[arg(short = 'C', long, value_name = "REGEXP")]
     pub(crate) colsep: Option<String>,
 
-    /// Read the input as CSV, separated by --colsep or a comma.
+    /// Read CSV, separated by a comma or --colsep.
     #[arg(long)]
     pub(crate) csv: bool,
 
@@ -123,7 +123,7 @@ pub(crate) struct InputFlags {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Arguments per job")]
 pub(crate) struct ArityFlags {
-    /// At most N arguments per job; 0: use up one, insert none.
+    /// Up to N arguments per job; 0: use one, insert none.
     #[arg(short = 'n', long, value_name = "N", value_parser = count)]
     pub(crate) max_args: Option<u64>,
 

@@ -38,9 +38,10 @@ pub(crate) struct OutputFlags {
     #[arg(short, long, conflicts_with_all = ["keep_order", "tag", "tagstring", "results", "spool", "pty"])]
     pub(crate) ungroup: bool,
 
-    /// When the output of jobs that succeeded is shown [default: immediate]
+    /// Output of good jobs: immediate, final or never.
     ///
-    /// `final` shows it after the last job, in the order of the input; `never` drops it.
+    /// `immediate`, the default, shows it when the job has finished. `final` shows it after the last job, in
+    /// the order of the input; `never` drops it.
     #[arg(long, value_name = "WHEN", hide_possible_values = true)]
     pub(crate) success_output: Option<OutputTimeFlag>,
 
@@ -66,7 +67,7 @@ pub(crate) struct OutputFlags {
     #[arg(long, value_name = "TEXT")]
     pub(crate) tagstring: Option<OsString>,
 
-    /// Also write output to files: NAME/1/ARGUMENT/stdout …
+    /// Also write output to NAME/1/ARGUMENT/stdout …
     ///
     /// The files are stdout, stderr and seq, as for GNU parallel. With placeholders, NAME is the file
     /// for stdout, next to NAME.err and NAME.seq; if NAME ends in a slash, it is the directory of the

@@ -42,6 +42,8 @@ pub(crate) struct LookedAt {
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) files: Vec<LookedAt>,
+    /// The names of all profiles.
+    pub(crate) profiles: Vec<String>,
     /// The selected profile, and the variable that selects it, if one does.
     pub(crate) profile: Option<(String, Option<&'static str>)>,
     pub(crate) merged: Merged,
@@ -127,9 +129,13 @@ pub(crate) fn gather(profile: Option<&str>, words: &[OsString]) -> Result<Gather
         .iter()
         .map(|(kind, path, text)| file::parse(text, path, *kind, user_path.clone(), &mut interface));
     let files: Vec<SettingsFile> = files.collect::<Result<_>>()?;
+    let profiles = files.iter().flat_map(|file| file.profiles.iter().map(|(name, _)| name.clone()));
+    gathered.profiles = profiles.collect();
+    gathered.profiles.sort_unstable();
+    gathered.profiles.dedup();
     gathered.profile = selected(profile, &variables);
     if let Some((name, variable)) = &gathered.profile {
-        check_profile(name, *variable, &files)?;
+        check_profile(name, *variable, &gathered.profiles)?;
     }
     let name = gathered.profile.as_ref().map(|(name, _)| name.as_str());
     for SettingsFile { run, profiles } in files {
@@ -149,11 +155,8 @@ fn selected(typed: Option<&str>, variables: &[(String, OsString)]) -> Option<(St
     Some((value.1.to_string_lossy().into_owned(), Some(environment::PROFILE)))
 }
 
-fn check_profile(name: &str, variable: Option<&str>, files: &[SettingsFile]) -> Result<()> {
-    let mut defined: Vec<&str> =
-        files.iter().flat_map(|file| file.profiles.iter().map(|(name, _)| name.as_str())).collect();
-    defined.sort_unstable();
-    defined.dedup();
+fn check_profile(name: &str, variable: Option<&str>, defined: &[String]) -> Result<()> {
+    let defined: Vec<&str> = defined.iter().map(String::as_str).collect();
     if defined.contains(&name) {
         return Ok(());
     }

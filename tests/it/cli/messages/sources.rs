@@ -18,6 +18,7 @@ const VIEWS: &[&str] = &[
     "minder-cli/ui/progress",
     "minder-cli/export/rows.rs",
     "minder-ui/rows.rs",
+    "minder-cli/commands/candidates.rs",
     "minder-cli/commands/log/junit.rs",
     "minder-lab/chart",
     "minder-lab/redraw.rs",
