@@ -332,6 +332,10 @@ fn has_code_option(code: ProgramTextRule, rest: &[Word]) -> bool {
 fn code_words(code: ProgramTextRule, words: &[Word]) -> Vec<usize> {
     let mut found = match code {
         ProgramTextRule::All => return (0..words.len()).collect(),
+        ProgramTextRule::Semaphore => {
+            let name = semaphore_name(words);
+            return (0..words.len()).filter(|at| Some(*at) != name).collect();
+        }
         ProgramTextRule::Starts(starts) => {
             let begins =
                 |word: &Word| starts.iter().any(|start| word.literal_start().starts_with(start.as_bytes()));
@@ -359,6 +363,27 @@ fn code_words(code: ProgramTextRule, words: &[Word]) -> Vec<usize> {
     // Braces make several words of one. These may be an option and its argument.
     found.extend((0..words.len()).filter(|&i| words[i].braces && words[i].literal_start().contains(&b'{')));
     found
+}
+
+/// Returns the index of the value of `--id`, if it is one value, and only options that are known precede it:
+/// behind another word, it may be an argument of the command.
+fn semaphore_name(words: &[Word]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let word =
+            words.get(at).filter(|word| word.first_expansion.is_none() && word.placeholder.is_none())?;
+        let next = words.get(at + 1);
+        at += match word.text.as_slice() {
+            b"--fg" | b"--bg" => 1,
+            b"-j" if next.is_some_and(|next| next.text.iter().all(u8::is_ascii_digit)) => 2,
+            b"--id" | b"--semaphore-name" => {
+                let is_one = |next: &&Word| next.placeholder.is_some() && next.is_single_value();
+                return next.filter(is_one).filter(|next| !next.one_of_several).map(|_| at + 1);
+            }
+            text if text.starts_with(b"-j") && text[2..].iter().all(u8::is_ascii_digit) => 1,
+            _ => return None,
+        };
+    }
 }
 
 /// Returns whether an option, such as `-f` or `-nf`, names a file with the program text.

@@ -23,6 +23,8 @@ pub(crate) enum ProgramTextRule {
     Remote { long: &'static [&'static str], takes: &'static [u8] },
     /// Every argument.
     All,
+    /// Every argument except the name of a semaphore, the value of `--id` before the command.
+    Semaphore,
     /// An argument that begins with one of these.
     Starts(&'static [&'static str]),
 }
@@ -60,8 +62,8 @@ const CHECK: &str = "check values with `--only REGEXP`";
 /// For programs that read their environment.
 const ENVIRONMENT: &str = "hand it over in the environment, `V={} % …`, or check values with `--only REGEXP`";
 pub(crate) const SHELL: &str = "write `% -c '… \"$1\" …' % {}`";
-const SQL: &str =
-    "write `printf 'SELECT :'\"'\"'v'\"'\"'' | % -v v={}`, or check values with `--only REGEXP`";
+const SQL: &str = "for the name of a table, admit only such names with `--only '[a-z_]+'`; for a value, \
+                   write `printf 'SELECT :'\"'\"'v'\"'\"'' | % -v v={}`";
 const AWK: &str = "write `V={} % '… ENVIRON[\"V\"] …'` as a shell line, or check values with `--only REGEXP`";
 const SED: &str = "`head`, `tail` and --tag often do the same; else write `V={} awk '… ENVIRON[\"V\"] …'` as \
                    a shell line, or check values with `--only REGEXP`";
@@ -286,10 +288,16 @@ pub(crate) const PROGRAMS: &[ProgramRule] = &[
     rule(&["watch"], ProgramTextRule::All, CHECK),
     rule(&["eval"], ProgramTextRule::All, "leave `eval` out"),
     rule(
-        &["parallel", "minder run", "minder parallel", "minder sem", "sem", "rush"],
+        &["parallel", "minder run", "minder parallel", "rush"],
         ProgramTextRule::All,
-        "hand it to that run behind `:::` from a file or standard input, or check values with `--only \
-         REGEXP`",
+        "give it to that run behind `:::` from a file or standard input, or admit plain values only, as \
+         with `--only '[\\w.]+'`",
+    ),
+    rule(
+        &["minder sem", "sem"],
+        ProgramTextRule::Semaphore,
+        "only the value of `--id` before the command may be one; else admit plain values only, as with \
+         `--only '[\\w.]+'`",
     ),
     rule(&["powershell", "pwsh", "wsl"], ProgramTextRule::All, CHECK),
 ];

@@ -296,6 +296,26 @@ fn placeholder_is_refused_in_program_text() {
 }
 
 #[test]
+fn placeholder_may_name_a_semaphore() {
+    for command in
+        ["minder sem --fg --id {1} -j2 cp a b", "minder sem -j 2 --id \"{}\" x", "sem -j2 --id {} x"]
+    {
+        assert!(parse(command).is_ok(), "{command}");
+    }
+    for command in [
+        "minder sem --id {1} cp {2} b",
+        "minder sem cp --id {}",
+        "minder sem --fg x --id {}",
+        "minder sem -j {} x",
+        "minder sem --id a{} {2}",
+        "minder sem --zz --id {} x",
+        "minder run --id {} x",
+    ] {
+        assert_refused(command, "the program text of");
+    }
+}
+
+#[test]
 fn placeholder_is_refused_in_program_text_without_shell() {
     for words in [
         &["sh", "-c", "echo {}"][..],
