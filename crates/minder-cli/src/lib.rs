@@ -108,6 +108,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Clock(flags) => minder_lab::clock(&flags),
         Verb::Help(flags) => ui::with_stdout(|out| commands::help::run(out, &flags)),
         Verb::Man(flags) => ui::with_stdout(|out| commands::man::run(out, &flags)),
+        Verb::Uninstall => ui::with_stdout(commands::uninstall::run),
         Verb::Completions(flags) => ui::with_stdout(|out| commands::completions::run(out, &flags)),
     })
 }

@@ -80,8 +80,24 @@ fn help_of_run_begins_with_its_short_help() {
 }
 
 #[test]
+fn uninstall_names_the_paths_of_this_machine_and_removes_nothing() {
+    let dir = temp_dir();
+    let state = dir.path().join("state");
+    let mut run = minder("run echo ::: a");
+    Run::start(run.env("MINDER_STATE_DIR", &state)).wait().exit_code(0);
+    let mut command = minder("uninstall");
+    command.env("MINDER_STATE_DIR", &state).env("MINDER_CONFIG_DIR", dir.path());
+    let text = Run::start(&command).wait().exit_code(0).stderr("").text();
+    let row = |begin: &str| text.lines().find(|line| line.starts_with(begin)).unwrap_or_default();
+    assert!(row("record ").contains(path(&state)), "{text}");
+    assert!(row("settings ").contains("minder.toml") && row("settings ").ends_with("absent"), "{text}");
+    assert!(row("program ").contains("minder"), "{text}");
+    assert!(state.join("runs").is_dir(), "removed");
+}
+
+#[test]
 fn help_verbs_exit_quietly_when_the_reader_is_gone() {
-    for line in ["help", "help input", "man run", "completions bash"] {
+    for line in ["help", "help input", "man run", "completions bash", "uninstall"] {
         let (reader, writer) = pipe();
         drop(reader);
         Run::start(minder(line).stdout(writer)).wait().exit_code(141).stderr("");

@@ -11,5 +11,6 @@ pub(crate) mod man;
 pub(crate) mod relay;
 pub(crate) mod run;
 pub(crate) mod sem;
+pub(crate) mod uninstall;
 pub(crate) mod xargs;
 pub(crate) mod advise;

@@ -44,7 +44,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// Run thousands of commands, see every byte of their output, know what each cost.
+/// Run a command for many arguments at once; every run is recorded and can be resumed.
 #[derive(Debug, Parser)]
 #[command(
     name = "minder",
@@ -117,4 +117,6 @@ pub(crate) enum Verb {
     Man(ManFlags),
     /// Print shell completions: bash, elvish, fish, powershell, zsh.
     Completions(CompletionsFlags),
+    /// Say what to remove to uninstall minder; removes nothing.
+    Uninstall,
 }

@@ -23,7 +23,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Look back", &["log", "advise"]),
     ("Command lines of other tools", &["parallel, sem", "xargs"]),
     ("Measure this machine", &["doctor", "clock", "bench"]),
-    ("Help and setup", &["help", "man", "completions"]),
+    ("Help and setup", &["help", "man", "completions", "uninstall"]),
 ];
 
 /// The commands that clap does not know.

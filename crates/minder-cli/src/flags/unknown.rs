@@ -15,6 +15,11 @@ const OWNERS: [&str; 2] = ["run", "log"];
 /// The maximum length of a command line that a message repeats.
 const LINE_MAX: usize = 200;
 
+/// The answer to a command in place of a subcommand of `minder bench`.
+const BENCH: &str = "`minder bench` measures mechanisms of this machine; to time commands, use `minder run \
+                     -j1 ::: 'COMMAND 1' 'COMMAND 2'`, or `seq 10 | minder run -j1 -n0 COMMAND`, and \
+                     `minder log last`";
+
 /// Returns the message about a flag that `command` does not have. `minder` is the whole command line
 /// interface.
 pub(super) fn unknown_flag(flag: &str, command: &Command, minder: &Command) -> String {
@@ -80,7 +85,8 @@ pub(super) fn unknown_subcommand(name: &str, command: &Command) -> String {
     if let Some(meant) = nearest(name, known) {
         return format!("{unknown}; did you mean `{meant}`?");
     }
-    with_answer(unknown, foreign_word(command.get_name(), name))
+    let answer = if command.get_name() == "bench" { Some(BENCH) } else { None };
+    with_answer(unknown, foreign_word(command.get_name(), name).or(answer))
 }
 
 /// Returns the command line that runs `args`, if they are a command that was typed without `run`: the
@@ -221,7 +227,7 @@ mod tests {
         }
         let bench = minder.find_subcommand("bench").expect("find subcommand");
         assert_eq!(unknown_subcommand("wat", bench), "unknown command `wat`; did you mean `wait`?");
-        assert_eq!(unknown_subcommand("status", bench), "unknown command `status`");
+        assert!(unknown_subcommand("sleep 1", bench).contains("to time commands, use `minder run -j1"));
     }
 
     #[test]

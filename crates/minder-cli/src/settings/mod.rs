@@ -93,6 +93,11 @@ fn report_unused(files: &[LookedAt]) {
     }
 }
 
+/// Returns the path of the user's file, whether it exists or not.
+pub(crate) fn user_path() -> Option<PathBuf> {
+    find::user_path(|name| std::env::var_os(name), std::env::consts::FAMILY)
+}
+
 /// Why a file that does not exist is not used.
 pub(crate) const NOT_FOUND: &str = "not found";
 
@@ -102,7 +107,7 @@ pub(crate) const NOT_FOUND: &str = "not found";
 /// A file or a variable is invalid, or there is no such profile.
 pub(crate) fn gather(profile: Option<&str>, words: &[OsString]) -> Result<Gathered> {
     let variables = environment::variables();
-    let user_path = find::user_path(|name| std::env::var_os(name), std::env::consts::FAMILY);
+    let user_path = user_path();
     let project_path = std::env::current_dir().ok().and_then(|cwd| find::project_path(&cwd));
     let is_user = |path: &PathBuf| user_path.as_ref().is_some_and(|user| find::is_same(path, user));
     let project_path = project_path.filter(|path| !is_user(path));
