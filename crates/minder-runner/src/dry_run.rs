@@ -32,6 +32,11 @@ pub fn list_commands(
     if let Some(notice) = resumed.filter.announcement(&config.record, arguments.total()) {
         observer.notice(&notice);
     }
+    if resumed.filter.has_nothing_left()
+        && let Some(notice) = resumed.filter.nothing_notice(&config.record)
+    {
+        observer.notice(&notice);
+    }
     // A block may be a share of a file for each slot.
     let slots = config.slots.now()?.unwrap_or(1);
     let source = job_source(&config, arguments, slots, None, observer)?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use minder::Signal;
-use minder::jobs::{HaltTrigger, JobCounts, Threshold};
+use minder::jobs::{HaltPolicy, HaltTrigger, JobCounts, Threshold};
 use minder_os::host_stats;
 use minder_record::event::{AttemptFinished, FAILED};
 
@@ -31,6 +31,9 @@ pub(crate) fn report(
         orphans.clear();
         stats.left_running = 0;
     }
+    // A run whose input was still being read, such as a mistyped command that reads the terminal.
+    let has_job = counts.succeeded + counts.failed + stats.cancelled > 0;
+    let is_unbegun = !has_job && context.queue.total().is_none();
     let end = end(context, counts, stats.cancelled, signal);
     RunReport {
         counts,
@@ -40,7 +43,7 @@ pub(crate) fn report(
         halted: halted(context, counts),
         total: context.queue.total(),
         run: context.recorder.run().map(str::to_owned),
-        resume: context.recorder.resume(context.config),
+        resume: if is_unbegun { None } else { context.recorder.resume(context.config) },
         end,
         nothing_left: false,
         error_status: error_status(context),
@@ -88,9 +91,21 @@ fn halted(context: &RunContext<'_>, counts: JobCounts) -> Option<HaltSummary> {
         // `Finished`, and what a later version of the library may add.
         _ => "enough are done",
     };
+    let kind = match by.on {
+        HaltTrigger::Failed => "fail",
+        HaltTrigger::Succeeded => "success",
+        _ => "done",
+    };
+    let at = match context.config.control.halt.map(HaltPolicy::threshold) {
+        Some(Threshold::Count(jobs)) => jobs.to_string(),
+        Some(Threshold::Percent(part)) => format!("{part}%"),
+        // A later version of the library may add another.
+        _ => "…".to_owned(),
+    };
     let finished = counts.succeeded + counts.failed;
     Some(HaltSummary {
         why: why.to_owned(),
+        rule: format!("{},{kind}={at}", if by.now { "now" } else { "soon" }),
         not_run: context.queue.total().map(|total| total.saturating_sub(finished)),
     })
 }

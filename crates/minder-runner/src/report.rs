@@ -157,8 +157,10 @@ impl FailureReason {
 /// Why a run ended before its input did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HaltSummary {
-    /// The rule, as text.
+    /// The reason, as text: `enough have failed`.
     pub why: String,
+    /// The rule as it is typed: `now,fail=1`.
+    pub rule: String,
     /// The number of jobs that did not run, if that is known.
     pub not_run: Option<u64>,
 }

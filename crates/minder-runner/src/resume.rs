@@ -109,6 +109,10 @@ impl ResumeFilter {
         };
         let jobs = count(self.done().len(), "job");
         let line = match self.progress.failed.len() {
+            _ if retries && !self.progress.is_complete() => format!(
+                "nothing to retry: no job of run {run} has failed: {command} ({jobs}, not complete: minder \
+                 resume {run})"
+            ),
             _ if retries => format!("nothing to retry: no job of run {run} has failed: {command} ({jobs})"),
             0 => format!("nothing to resume: run {run} is complete: {command} ({jobs})"),
             failed => format!(

@@ -134,7 +134,7 @@ fn cancelled_jobs_have_their_own_output_time() {
         let mut command = place.command(&format!("run -j3 --halt now,fail=1 {flags}"));
         let ended = Run::start(command.args([line, ":::", "1", "2", "3"])).wait().exit_code(3);
         assert_eq!(ended.text().matches("victim").count(), victims, "{flags}: {ended:?}");
-        assert!(ended.err.contains("cancelled: 2 jobs"), "{flags}: {}", ended.err);
+        assert!(ended.err.contains("stopped: 2 jobs"), "{flags}: {}", ended.err);
         let named = ended.err.matches("(cut off, ").count();
         assert_eq!(named, if flags.ends_with("--cancelled-output final") { 2 } else { 0 }, "{}", ended.err);
     }

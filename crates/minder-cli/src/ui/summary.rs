@@ -156,17 +156,14 @@ impl Summary<'_> {
     /// Returns the lines about jobs that did not run or were terminated, with the reason.
     fn halted_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        if let Some(HaltSummary { why, not_run }) = &self.report.halted {
+        if let Some(HaltSummary { rule, not_run, .. }) = &self.report.halted {
             if self.report.stats.halted > 0 {
-                lines.push(format!(
-                    "  cancelled: {}  (--halt: {why})",
-                    count(self.report.stats.halted, "job")
-                ));
+                lines.push(format!("  stopped: {}  (--halt {rule})", count(self.report.stats.halted, "job")));
             }
             match not_run {
                 Some(0) => (),
-                Some(jobs) => lines.push(format!("  not started: {}  (--halt: {why})", count(*jobs, "job"))),
-                None => lines.push(format!("  not started: the rest of the input  (--halt: {why})")),
+                Some(jobs) => lines.push(format!("  not started: {}  (--halt {rule})", count(*jobs, "job"))),
+                None => lines.push(format!("  not started: the rest of the input  (--halt {rule})")),
             }
         }
         if self.report.counts.skipped > 0 {
@@ -363,7 +360,7 @@ mod tests {
             report.counts.failed = 5;
             report.counts.retried = 2;
             report.counts.skipped = 3;
-            report.halted = Some(HaltSummary { why: "enough have failed".to_owned(), not_run: Some(7) });
+            report.halted = Some(halted(Some(7)));
             report.elapsed = wall * 20;
         });
         assert_eq!(
@@ -375,14 +372,18 @@ mod tests {
                 "  failed: bad  (exit 2, 11.0 s)",
                 "  failed: large  (killed because memory ran short, 11.0 s)",
                 "  cut off: running  (killed by KILL, 11.0 s)",
-                "  cancelled: 1 job  (--halt: enough have failed)",
-                "  not started: 7 jobs  (--halt: enough have failed)",
+                "  stopped: 1 job  (--halt now,fail=1)",
+                "  not started: 7 jobs  (--halt now,fail=1)",
                 "  not started: 3 jobs, since what they depend on failed",
                 "  killed because memory ran short, and requeued: 1 job",
             ]
         );
-        report.halted = Some(HaltSummary { why: "enough have failed".to_owned(), not_run: None });
-        assert_eq!(lines(&report)[6], "  not started: the rest of the input  (--halt: enough have failed)");
+        report.halted = Some(halted(None));
+        assert_eq!(lines(&report)[6], "  not started: the rest of the input  (--halt now,fail=1)");
+    }
+
+    fn halted(not_run: Option<u64>) -> HaltSummary {
+        HaltSummary { why: "enough have failed".to_owned(), rule: "now,fail=1".to_owned(), not_run }
     }
 
     #[test]

@@ -31,7 +31,7 @@ const PRECISE: SleepWay = SleepWay::Sleeper(Precision::Precise);
 /// The width of a line of a remark.
 const REMARK_WIDTH: usize = 76;
 /// The width of the first column of the facts.
-const NAME_WIDTH: usize = 8;
+const NAME_WIDTH: usize = 13;
 
 /// Measures a little, and shows it.
 pub(super) fn run(output: &OutputFlags) -> Result<ExitCode> {
@@ -87,10 +87,10 @@ fn write_screen(
     writeln!(out)?;
     let mut fact = |name: &str, text: &str| writeln!(out, "{name:NAME_WIDTH$} {text}");
     if let Some(source) = &facts.source {
-        fact("source", &format!("{source} (of the clocks)"))?;
+        fact("clock source", source)?;
     }
     if let Some(slack) = facts.stated.timer_slack {
-        fact("slack", &format!("{} (sleeps may end so much later)", asked(slack)))?;
+        fact("timer slack", &format!("{} (a sleep may end this much late)", asked(slack)))?;
     }
     if let Some(tick) = facts.stated.tick {
         let [current, shortest, longest] = [tick.current, tick.shortest, tick.longest].map(short);
@@ -117,11 +117,11 @@ fn write_screen(
     Ok(())
 }
 
-/// Describes what a sleep lasts: `A sleep of 1 ms lasts 1.08 ms here (99 % at most 1.21 ms), …`.
+/// Describes what a sleep lasts: `sleep 1 ms    median 1.08 ms   p99 1.21 ms   (timerfd: 1.03 ms)`.
 fn sentence(time: Duration, common: SleepStats, precise: SleepStats) -> String {
     let [p50, p99, best] = [common.p50, common.p99, precise.p50].map(|late| short(time + late));
     format!(
-        "A sleep of {} lasts {p50} here (99 % at most {p99}); with the most exact timer, {}, {best}.",
+        "sleep {:NAME_WIDTH$}median {p50:10}  p99 {p99:10}  ({}: {best})",
         asked(time),
         SleepMethod::most_exact()
     )

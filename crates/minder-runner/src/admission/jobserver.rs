@@ -104,8 +104,8 @@ pub(crate) fn find() -> Result<Option<Jobserver>, String> {
     };
     Jobserver::connect(&auth).map(Some).map_err(|error| {
         format!(
-            "the build's jobserver `{auth}` cannot be reached, so jobs run by -j alone: {} \
-             (`+` before the command in the Makefile lets it through, --no-jobserver does without)",
+            "cannot use make's jobserver `{auth}`, so -j alone counts: {} (write `+minder …` in the \
+             Makefile, or use --no-jobserver)",
             os_error_text(error.io_error())
         )
     })

@@ -126,7 +126,7 @@ fn job_that_a_halt_cuts_off_is_no_failure_though_it_had_attempts_left() {
     let ended = state.run("aaaa0001", "-j2 --retries 2 --halt now,fail=1", &words).exit_code(3);
     assert!(ended.err.contains("minder: 1 job · 1 failed · 1 retry · 1 not started · "), "{}", ended.err);
     assert!(
-        ended.err.contains("cancelled: 1 job") && ended.err.contains("not started: 1 job "),
+        ended.err.contains("stopped: 1 job") && ended.err.contains("not started: 1 job "),
         "{}",
         ended.err
     );

@@ -64,9 +64,11 @@ fn locale_without_utf8_gets_ascii() {
     terminal.line("minder log");
     let screen = terminal.wait_for_prompt("jobs");
     assert!(screen.is_ascii() && screen.contains("true ::: 1 2 3 ..."), "{screen}");
-    for (line, over) in
-        [("minder log last 1", "stderr"), ("minder advise last", "right within"), ("minder doctor", "limits")]
-    {
+    for (line, over) in [
+        ("minder log last 1", "stderr"),
+        ("minder advise last", "Prediction error"),
+        ("minder doctor", "limits"),
+    ] {
         terminal.clear();
         terminal.line(line);
         let screen = terminal.wait_for_prompt(over);

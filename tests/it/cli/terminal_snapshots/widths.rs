@@ -108,7 +108,7 @@ fn tables_fit_80_columns() {
         ("minder log last --failed", "to stderr 20"),
         ("minder log last 2", "to stderr 1"),
         ("minder doctor", "limits"),
-        ("minder advise last", "predictions are right"),
+        ("minder advise last", "Prediction error"),
     ] {
         terminal.clear();
         terminal.line(line);

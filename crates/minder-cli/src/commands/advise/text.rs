@@ -41,8 +41,8 @@ pub(super) fn print(out: &mut dyn Write, advice: &Advice, command: &CommandLine)
     }
     // Not broken, so that it can be copied.
     writeln!(out, "  {}", Symbols::of_locale().convert(&command.line))?;
-    writeln!(out, "The predictions are right within {:.0} %.", advice.error * 100.0)?;
-    let doubts = advice.doubts.iter().map(|doubt| doubt_text(doubt, advice));
+    writeln!(out, "Prediction error on this run: {:.0} %.", advice.error * 100.0)?;
+    let doubts = advice.doubts.iter().filter_map(|doubt| doubt_text(doubt, advice));
     for sentence in missing(advice).into_iter().chain(doubts).chain(left_out(advice)) {
         writeln!(out, "{}", fill_text(&sentence, width))?;
     }
@@ -105,8 +105,8 @@ fn degree(advice: &Advice) -> String {
             format!("The jobs used the processors fully, so no more than -j{slots} is advised.")
         }
         Limit::BusyByOthers => format!(
-            "The processors were {} % busy, and how long jobs waited for one is not known, so no more than \
-             -j{slots} is advised.",
+            "The processors were {} % busy, perhaps with other programs, so no more than -j{slots} is \
+             advised: a run on an idle machine tells more.",
             percent(advice.busy.unwrap_or(1.0))
         ),
         Limit::Delay => {
@@ -150,11 +150,10 @@ fn difference(elapsed: f64, other: f64) -> String {
     }
 }
 
-fn doubt_text(doubt: &Doubt, advice: &Advice) -> String {
-    match doubt {
-        Doubt::Queue => {
-            "How long jobs waited for a processor is not known for all of their processes.".to_owned()
-        }
+/// Describes a doubt that a reader can judge. That of the queue is in the sentence about the limit.
+fn doubt_text(doubt: &Doubt, advice: &Advice) -> Option<String> {
+    Some(match doubt {
+        Doubt::Queue => return None,
         Doubt::Machine => "How busy the processors were is not recorded.".to_owned(),
         Doubt::Slots => format!("How many jobs ran at once is not recorded: -j{} is counted.", advice.slots),
         Doubt::Processors => {
@@ -185,7 +184,7 @@ fn doubt_text(doubt: &Doubt, advice: &Advice) -> String {
             "By the same model, this run would have taken {}: {part} % from what was measured.",
             time(seconds(advice.as_run.elapsed))
         ),
-    }
+    })
 }
 
 /// Tells how many jobs are in the record, unless all have ended by themselves.
@@ -323,7 +322,7 @@ This work was 94 % CPU, 6 % waiting; 812 jobs of 50 ms to 9.80 s (median 180 ms)
 With -j2, fewer than before, the processors are used fully: more gains little.
 Shortest first has the best mean turnaround; longest first would end 2 % sooner.
   minder run -j2 --order shortest 'wc -c {}' ::: …
-The predictions are right within 4 %.
+Prediction error on this run: 4 %.
 ";
         let shown = text(&advice(), &command);
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -407,7 +406,7 @@ The predictions are right within 4 %.
         assert!(busy.contains("CPU, with 1.8 threads at once in each job"), "{busy}");
         assert!(busy.contains("Longest first ends 2 % later; shortest first has"), "{busy}");
         let others = with(&|advice| advice.limit = Limit::BusyByOthers);
-        assert!(others.contains("The processors were 97 % busy, and how long jobs waited for"), "{others}");
+        assert!(others.contains("The processors were 97 % busy, perhaps with other programs"), "{others}");
         let range = with(&|advice| advice.cpu_part = (0.13, 1.0));
         assert!(range.starts_with("This work was 13 to 100 % CPU; 812 jobs of "), "{range}");
         let doubtful = with(&|advice| {
@@ -424,7 +423,6 @@ The predictions are right within 4 %.
             (advice.retried, advice.killed, advice.attempts) = (1, true, 2);
         });
         let expected = "\
-How long jobs waited for a processor is not known for all of their processes.
 How busy the processors were is not recorded.
 How many jobs ran at once is not recorded: -j4 is counted.
 The number of processors is not recorded: this machine has 2 now.
