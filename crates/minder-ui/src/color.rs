@@ -3,7 +3,7 @@
 //! Colors only repeat what the text says: a red line also contains the word failed.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, stderr, stdout};
 
 use anstyle::{AnsiColor, Style};
 
@@ -35,6 +35,14 @@ impl Palette {
         Self(
             is_enabled(when, stderr().is_terminal(), &|name| std::env::var_os(name))
                 && supports_escapes(&stderr()),
+        )
+    }
+
+    /// Returns the palette for tables on standard output, which have no flag for colors.
+    pub fn stdout() -> Self {
+        Self(
+            is_enabled(When::Auto, stdout().is_terminal(), &|name| std::env::var_os(name))
+                && supports_escapes(&stdout()),
         )
     }
 

@@ -9,6 +9,7 @@ use super::format::fill_lines;
 pub use minder_os::escape;
 use unicode_width::UnicodeWidthStr;
 
+use crate::color::Palette;
 use crate::symbols::Symbols;
 
 /// The number of rows that are buffered to compute the widths.
@@ -85,10 +86,21 @@ pub struct Table<'a> {
     /// The maximum width, if there is one.
     width: Option<usize>,
     symbols: Symbols,
-    /// Rows that were not written yet, each with the lines below it.
-    buffered: Vec<(Vec<String>, Vec<String>)>,
+    palette: Palette,
+    /// Rows that were not written yet.
+    buffered: Vec<Row>,
     /// The layout of the columns, once the first row was written.
     layout: Option<Layout>,
+}
+
+/// A row, and the lines below it.
+#[derive(Debug)]
+struct Row {
+    /// Its cells, one for each column.
+    cells: Vec<String>,
+    below: Vec<String>,
+    /// `true` if it has the color of a failure.
+    failed: bool,
 }
 
 /// The layout of the columns of a table.
@@ -108,25 +120,33 @@ struct Layout {
 impl<'a> Table<'a> {
     /// Returns a table as wide as the terminal, or of any width if stdout is not a terminal.
     pub fn new(out: &'a mut dyn Write, columns: Vec<Column>) -> Self {
-        Self { symbols: Symbols::of_locale(), ..Self::with_width(out, columns, terminal_width()) }
+        let table = Self::with_width(out, columns, terminal_width());
+        Self { symbols: Symbols::of_locale(), palette: Palette::stdout(), ..table }
     }
 
     fn with_width(out: &'a mut dyn Write, columns: Vec<Column>, width: Option<usize>) -> Self {
-        Self { out, columns, width, symbols: Symbols::Unicode, buffered: Vec::new(), layout: None }
+        let symbols = Symbols::Unicode;
+        Self { out, columns, width, symbols, palette: Palette::PLAIN, buffered: Vec::new(), layout: None }
     }
 
     /// Adds a row with one cell for each column.
     pub fn row(&mut self, cells: &[impl AsRef<[u8]>]) -> io::Result<()> {
-        self.row_with(cells, Vec::new())
+        self.row_with(cells, Vec::new(), false)
     }
 
-    /// Adds a row, and indented lines below it.
-    pub fn row_with(&mut self, cells: &[impl AsRef<[u8]>], below: Vec<String>) -> io::Result<()> {
+    /// Adds a row, and indented lines below it. A row about a failure is red on a terminal.
+    pub fn row_with(
+        &mut self,
+        cells: &[impl AsRef<[u8]>],
+        below: Vec<String>,
+        failed: bool,
+    ) -> io::Result<()> {
         let cells: Vec<String> = cells.iter().map(|cell| escape(cell.as_ref())).collect();
+        let row = Row { cells, below, failed };
         match &self.layout {
-            Some(layout) => write_row(self.out, &self.columns, layout, &cells, &below),
+            Some(layout) => write_row(self.out, &self.columns, layout, self.palette, &row),
             None => {
-                self.buffered.push((cells, below));
+                self.buffered.push(row);
                 if self.buffered.len() >= ROWS_MAX { self.write_buffered() } else { Ok(()) }
             }
         }
@@ -148,29 +168,33 @@ impl<'a> Table<'a> {
             return Ok(());
         }
         let layout = self.fitting_layout();
-        let header: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
-        write_row(self.out, &self.columns, &layout, &header, &[])?;
-        for (cells, below) in std::mem::take(&mut self.buffered) {
-            write_row(self.out, &self.columns, &layout, &cells, &below)?;
+        let names = self.columns.iter().map(|column| column.name.clone()).collect();
+        let header = Row { cells: names, below: Vec::new(), failed: false };
+        for row in std::iter::once(header).chain(std::mem::take(&mut self.buffered)) {
+            write_row(self.out, &self.columns, &layout, self.palette, &row)?;
         }
         self.layout = Some(layout);
         Ok(())
     }
 
-    /// Returns a layout that fits the terminal if possible: cells move below their rows, then optional
-    /// columns are left out, the last one first.
+    /// Returns a layout that fits the terminal if possible. Notes move below their rows before a text is
+    /// truncated. Then texts are truncated, and optional columns are left out, the last one first.
     fn fitting_layout(&self) -> Layout {
         let (mut order, long): (Vec<_>, Vec<_>) =
             (0..self.columns.len()).partition(|index| !self.is_long(*index));
         order.extend(long);
         let mut below = Vec::new();
         loop {
-            let widths = self.column_widths(&order);
-            let total = order.iter().map(|index| widths[*index] + GAP.len()).sum::<usize>();
-            let fits = self.width.is_none_or(|width| total <= width + GAP.len());
+            let full = self.full_widths();
+            let widths = self.shrunk(full.clone(), &order);
+            let fits = |widths: &[usize]| {
+                let total = order.iter().map(|index| widths[*index] + GAP.len()).sum::<usize>();
+                self.width.is_none_or(|width| total <= width + GAP.len())
+            };
             let last = |narrow| order.iter().rposition(|index| self.columns[*index].narrow == narrow);
-            let place = match last(Narrow::Below).or_else(|| last(Narrow::Drop)) {
-                Some(place) if !fits => place,
+            let place = match (last(Narrow::Below), last(Narrow::Drop)) {
+                (Some(note), _) if !fits(&full) => note,
+                (_, Some(optional)) if !fits(&widths) => optional,
                 _ => return Layout { widths, order, below, width: self.width, symbols: self.symbols },
             };
             let index = order.remove(place);
@@ -182,22 +206,24 @@ impl<'a> Table<'a> {
 
     /// Returns `true` if this column has cells that would be truncated, but there is no terminal.
     fn is_long(&self, index: usize) -> bool {
-        let is_long = |(cells, _): &(Vec<String>, Vec<String>)| {
-            cells.get(index).is_some_and(|cell| cell.width() > PADDED_MAX)
-        };
+        let is_long = |row: &Row| row.cells.get(index).is_some_and(|cell| cell.width() > PADDED_MAX);
         self.width.is_none() && self.columns[index].truncate && self.buffered.iter().any(is_long)
+    }
+
+    /// Returns the widths of the columns with their whole texts, at most the width of the terminal.
+    fn full_widths(&self) -> Vec<usize> {
+        let width_max = self.width.unwrap_or(PADDED_MAX).max(TRUNCATED_MIN);
+        let needed = |(index, column): (usize, &Column)| {
+            let cells = self.buffered.iter().filter_map(|row| row.cells.get(index));
+            let cells = cells.map(|cell| cell.width()).max().unwrap_or(0);
+            cells.min(width_max).max(column.name.width()).max(column.width_min)
+        };
+        self.columns.iter().enumerate().map(needed).collect()
     }
 
     /// Returns the widths of the columns. If those in `shown` are too wide, the widest truncated ones
     /// shrink until they fit.
-    fn column_widths(&self, shown: &[usize]) -> Vec<usize> {
-        let width_max = self.width.unwrap_or(PADDED_MAX).max(TRUNCATED_MIN);
-        let needed = |(index, column): (usize, &Column)| {
-            let cells = self.buffered.iter().filter_map(|(cells, _)| cells.get(index));
-            let cells = cells.map(|cell| cell.width()).max().unwrap_or(0);
-            cells.min(width_max).max(column.name.width()).max(column.width_min)
-        };
-        let mut widths: Vec<usize> = self.columns.iter().enumerate().map(needed).collect();
+    fn shrunk(&self, mut widths: Vec<usize>, shown: &[usize]) -> Vec<usize> {
         let Some(width) = self.width else { return widths };
         let gaps = GAP.len() * shown.len().saturating_sub(1);
         while shown.iter().map(|index| widths[*index]).sum::<usize>() + gaps > width {
@@ -222,9 +248,10 @@ fn write_row(
     out: &mut dyn Write,
     columns: &[Column],
     layout: &Layout,
-    cells: &[String],
-    below: &[String],
+    palette: Palette,
+    row: &Row,
 ) -> io::Result<()> {
+    let Row { cells, below, failed } = row;
     let mut line = String::new();
     for (place, index) in layout.order.iter().copied().enumerate() {
         if place > 0 {
@@ -242,7 +269,8 @@ fn write_row(
         let (left, right) = if column.right { (&padding, &cell) } else { (&cell, &padding) };
         line.extend([left.as_str(), right.as_str()]);
     }
-    writeln!(out, "{}", line.trim_end())?;
+    let line = line.trim_end();
+    writeln!(out, "{}", if *failed { palette.failed(line) } else { line.to_owned() })?;
     for cell in layout.below.iter().map(|index| &cells[*index]).filter(|cell| !cell.is_empty()) {
         let width = layout.width.unwrap_or(usize::MAX).saturating_sub(INDENT.len());
         let words: Vec<&str> = cell.split(' ').collect();
@@ -332,12 +360,36 @@ mod tests {
     }
 
     #[test]
+    fn note_moves_below_before_a_text_is_truncated() {
+        let columns = vec![Column::truncated("command"), Column::left("").or_below()];
+        let mut out = Vec::new();
+        let mut table = Table::with_width(&mut out, columns, Some(40));
+        table.row(&["./test.sh linux mac windows", "killed · 2 left"]).expect("write to memory");
+        table.finish().expect("write to memory");
+        let text = String::from_utf8(out).expect("table is UTF-8");
+        assert_eq!(text, "command\n./test.sh linux mac windows\n    killed · 2 left\n");
+    }
+
+    #[test]
+    fn failed_row_is_red() {
+        let mut out = Vec::new();
+        let mut table = Table::with_width(&mut out, columns(), None);
+        table.palette = Palette::COLORED;
+        table.row(&["1", "a", "0"]).expect("write to memory");
+        table.row_with(&["2", "b", "1"], vec!["why".to_owned()], true).expect("write to memory");
+        table.finish().expect("write to memory");
+        let text = String::from_utf8(out).expect("table is UTF-8");
+        let red = "\x1b[31m  2  b        1\x1b[0m\n    why\n";
+        assert_eq!(text, format!("job  command  exit\n  1  a        0\n{red}"));
+    }
+
+    #[test]
     fn table_escapes_control_characters() {
         assert_eq!(escape(b"a\x1b[2J\n\t\x07\x7f\xc2\x9b\xff"), r"a\x1b[2J\n\t\x07\x7f\u{9b}\xff");
         assert_eq!(escape("\u{202e}abc \u{2028}é…".as_bytes()), r"\u{202e}abc \u{2028}é…");
         let mut out = Vec::new();
         let mut table = Table::with_width(&mut out, columns(), None);
-        table.row_with(&["1", "\x1bc", "1"], vec!["\x1b]0;x".to_owned()]).expect("write to memory");
+        table.row_with(&["1", "\x1bc", "1"], vec!["\x1b]0;x".to_owned()], false).expect("write to memory");
         table.flush().expect("write to memory");
         table.row(&["2", "\r", "0"]).expect("write to memory");
         let all: Vec<u8> = out.into_iter().filter(|byte| *byte < b' ' && *byte != b'\n').collect();
