@@ -16,6 +16,7 @@ mod shown_text;
 pub mod files;
 pub mod host_stats;
 pub mod limits;
+pub mod processes;
 pub mod signals;
 pub mod stdio;
 pub mod sync;

@@ -285,14 +285,19 @@ pub(crate) fn update_unshown(unshown: &mut BTreeMap<u64, Vec<OutputSegment>>, en
     }
 }
 
-/// Returns the pid of the process that started the last attempt, if its first event is readable.
-pub(crate) fn last_pid(dir: &Path) -> Option<u32> {
+/// Returns the first event of the last attempt, if it is readable.
+///
+/// ```
+/// let dir = std::path::Path::new("no/such/run");
+/// assert_eq!(minder_record::reader::last_started(dir), None);
+/// ```
+pub fn last_started(dir: &Path) -> Option<AttemptStarted> {
     let number = *store::attempts(dir).ok()?.last()?;
     let file = open_file(&dir.join(store::attempt_name(number))).ok()?;
     let mut line = Vec::new();
     io::Read::take(BufReader::new(file), 4096).read_until(b'\n', &mut line).ok()?;
     match decode(line.strip_suffix(b"\n")?) {
-        Ok(JournalEvent::AttemptStarted(started)) => Some(started.pid),
+        Ok(JournalEvent::AttemptStarted(started)) => Some(started),
         _ => None,
     }
 }

@@ -384,6 +384,16 @@ pub fn no_runs_text(root: &Path) -> String {
     format!("no run is recorded in `{}`", runs_dir(root).display())
 }
 
+/// Returns the path of the file that is open in the process that works on the run.
+///
+/// ```
+/// let lock = minder_record::store::lock_path("runs/61c0aa00".as_ref());
+/// assert!(lock.ends_with("lock"));
+/// ```
+pub fn lock_path(dir: &Path) -> PathBuf {
+    dir.join(LOCK)
+}
+
 /// Returns whether a process works on the run. Takes the lock of the run for a moment.
 pub fn is_alive(dir: &Path) -> bool {
     let Ok(file) = crate::manifest::open_file(&dir.join(LOCK)) else { return false };

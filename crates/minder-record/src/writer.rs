@@ -246,7 +246,8 @@ impl RunLock {
         match lock_with_timeout(dir).context(|| format!("cannot lock run {run}"))? {
             Some(file) => Ok(Self { dir: dir.to_owned(), run, file }),
             None => {
-                let pid = reader::last_pid(dir).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+                let pid = reader::last_started(dir).map(|started| format!(" (pid {})", started.pid));
+                let pid = pid.unwrap_or_default();
                 let text = format!("run {run} is in use by another minder{pid}");
                 Err(Error::new(ErrorKind::Locked, text))
             }

@@ -1,0 +1,14 @@
+//! Systems on which other processes are not looked at.
+
+use std::fs::Metadata;
+use std::io;
+
+use super::types::ChildProcess;
+
+pub(super) fn children(_: u32) -> io::Result<Vec<ChildProcess>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(super) fn has_open(_: u32, _: &Metadata) -> io::Result<bool> {
+    Err(io::ErrorKind::Unsupported.into())
+}
