@@ -13,6 +13,7 @@ mod config;
 mod settings;
 mod export;
 mod recorded;
+mod running;
 mod commands;
 mod compat;
 
@@ -99,6 +100,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Retry(flags) => commands::run::resume(flags.attempt, ResumeMode::Failed),
         Verb::Relay(flags) => commands::relay::run(&flags),
         Verb::Log(flags) => ui::with_stdout(|out| commands::log::run(out, &flags)),
+        Verb::Status(flags) => ui::with_stdout(|out| commands::status::run(out, &flags)),
         Verb::Advise(flags) => ui::with_stdout(|out| commands::advise::run(out, &flags)),
         Verb::Config(flags) => ui::with_stdout(|out| commands::config::run(out, &flags)),
         Verb::Doctor(flags) => ui::with_stdout(|out| commands::doctor::run(out, flags.json)),

@@ -92,6 +92,8 @@ const RETRY: &[&str] = &[
 const LOG: &[&str] = &[
     "--number",
     "--failed",
+    "--slow",
+    "--match",
     "--follow",
     "--json",
     "--csv",

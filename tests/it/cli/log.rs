@@ -3,6 +3,7 @@
 #![cfg(any(target_os = "linux", windows))]
 
 mod data;
+mod filters;
 mod job;
 mod job_status;
 mod running;
@@ -123,7 +124,7 @@ fn runs_are_listed_newest_first() {
     let first = listed.lines().last().expect("find last line");
     assert!(first.contains(&command) && first.contains(" 3 ") && first.contains(" 1 "), "{listed}");
     assert!(rows[3][1] == "today" || rows[3][1] == "yesterday", "{listed}");
-    assert!(!listed.contains('('), "nothing to note: {listed}");
+    assert!(!listed.contains('·'), "nothing to note: {listed}");
     // Fewer of them.
     let two = state.log("-n2").exit_code(0).text();
     assert_eq!(two.lines().count(), 3, "{two}");
@@ -154,18 +155,18 @@ fn killed_run_is_listed_with_its_resume_command() {
     state.killed("aaaa0001");
     state.run("aabb0002", "CHILD exit :::", &["0"]).exit_code(0);
     let listed = state.log("").exit_code(0).stderr("").text();
-    let note = "(killed, 2 not run: minder resume aaaa)";
+    let note = "killed · 2 left · minder resume aaaa";
     assert!(listed.lines().any(|line| line.starts_with("aaaa0001") && line.ends_with(note)), "{listed}");
-    assert_eq!(listed.matches('(').count(), 1, "{listed}");
+    assert_eq!(listed.matches("left").count(), 1, "{listed}");
     // As many digits as it takes.
     state.run("aaaa9999", "CHILD exit :::", &["0"]).exit_code(0);
     let listed = state.log("").exit_code(0).stderr("").text();
-    assert!(listed.contains("(killed, 2 not run: minder resume aaaa0)"), "{listed}");
+    assert!(listed.contains("killed · 2 left · minder resume aaaa0"), "{listed}");
     // And it does.
     Run::start(&state.command("run --resume aaaa0")).wait().exit_code(0);
     let listed = state.log("").exit_code(0).stderr("").text();
     let row = listed.lines().find(|line| line.starts_with("aaaa0001")).expect("find line of the run");
-    assert!(row.contains(" 3 ") && !row.contains('('), "{listed}");
+    assert!(row.contains(" 3 ") && !row.contains('·'), "{listed}");
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn record_of_a_run_without_descriptors_is_complete_or_absent() {
             continue;
         }
         kinds.insert("aborted");
-        assert!(listed.contains("(aborted, 1 not run: minder resume "), "{limit}: {listed}");
+        assert!(listed.contains("aborted · 1 left · minder resume "), "{limit}: {listed}");
         assert_eq!(place.ended("resume last").exit_code(0).text(), "\"a\"\n");
     }
     assert_eq!(kinds.len(), 3, "{kinds:?}");

@@ -414,7 +414,7 @@ fn interrupted_run_gives_its_reader_up() {
         let journal = file(&place.run().join("attempt-1.jsonl"));
         assert!(journal.contains(r#""why":"interrupted""#), "{flags}: {journal}");
         let note = place.ended("log").exit_code(0).text();
-        assert!(note.contains("(interrupted") && note.contains(": minder resume "), "{flags}: {note}");
+        assert!(note.contains("interrupted") && note.contains(" · minder resume "), "{flags}: {note}");
         let first = String::from_utf8(first).expect("read text") + &read_all(reader);
         let again = place.ended("resume").exit_code(0).text();
         for number in 1..=3 {
@@ -460,7 +460,7 @@ fn third_signal_ends_and_records_a_run_that_is_not_read() {
         assert_eq!(ended.err.contains(lost), !flags.is_empty(), "{}", ended.err);
         if flags.is_empty() {
             assert!(ended.err.contains("to resume: minder resume "), "{}", ended.err);
-            assert!(place.ended("log").text().contains("(interrupted, 3 not run: minder resume "));
+            assert!(place.ended("log").text().contains("interrupted · 3 left · minder resume "));
         }
         drop(reader);
     }

@@ -14,3 +14,4 @@ pub(crate) mod sem;
 pub(crate) mod uninstall;
 pub(crate) mod xargs;
 pub(crate) mod advise;
+pub(crate) mod status;

@@ -1,5 +1,6 @@
 //! Flags of `minder log`.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -18,7 +19,7 @@ pub(crate) struct LogFlags {
 
     /// The number of a job of that run. Shows all that is recorded of it: its command, directory,
     /// times, result, and the end of its output if it failed.
-    #[arg(conflicts_with_all = ["number", "failed", "follow", "sql", "sqlite"])]
+    #[arg(conflicts_with_all = ["number", "failed", "slow", "matching", "follow", "sql", "sqlite"])]
     pub(crate) job: Option<u64>,
 
     /// List at most N runs [default: 20 in a table, all as data]
@@ -29,6 +30,14 @@ pub(crate) struct LogFlags {
     /// record has up to 2 KiB of stdout and of stderr of each failed job.
     #[arg(long)]
     pub(crate) failed: bool,
+
+    /// Show only the N slowest jobs, the longest first. Without RUN: of the last run.
+    #[arg(long, value_name = "N", conflicts_with_all = ["number", "follow"])]
+    pub(crate) slow: Option<NonZero<usize>>,
+
+    /// Show only jobs whose command contains TEXT, as it is typed. Without RUN: of the last run.
+    #[arg(long = "match", value_name = "TEXT", conflicts_with = "number")]
+    pub(crate) matching: Option<String>,
 
     /// Show jobs as they finish, until the run has finished. Without RUN: of the last run.
     #[arg(short, long)]
@@ -49,18 +58,23 @@ pub(crate) struct LogFlags {
     /// Query the tables `runs`, `attempts` and `jobs` of RUN, or of all runs.
     ///
     /// The tables are created in memory for this query, which can read nothing else.
-    #[arg(long, value_name = "QUERY", conflicts_with_all = ["failed", "follow"])]
+    #[arg(long, value_name = "QUERY", conflicts_with_all = ["failed", "slow", "matching", "follow"])]
     pub(crate) sql: Option<String>,
 
     /// Write the same tables to a new SQLite database.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["failed", "follow", "json", "csv", "sql"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["failed", "slow", "matching", "follow", "json", "csv", "sql"]
+    )]
     pub(crate) sqlite: Option<PathBuf>,
 
     /// Remove runs beyond the limits of age, number and size, and list them with the reason.
     #[arg(
         long,
         conflicts_with_all =
-            ["run", "job", "number", "failed", "follow", "json", "csv", "junit", "sql", "sqlite"]
+            ["run", "job", "number", "failed", "slow", "matching", "follow", "json", "csv", "junit", "sql",
+             "sqlite"]
     )]
     pub(crate) prune: bool,
 
@@ -75,6 +89,8 @@ Examples:
   minder log last                             the jobs of the last run
   minder log last 17                          everything about one job
   minder log 61c0 --failed                    failed jobs, with the last lines of their output
+  minder log 61c0 --slow 5                    the five slowest jobs
+  minder log last --failed --match x86        failed jobs with this text in their command
   minder log --follow                         jobs of the last run as they finish
   minder log 61c0 --csv > jobs.csv            for a spreadsheet
   minder log last --junit > report.xml        for a continuous integration service

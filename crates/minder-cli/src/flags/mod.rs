@@ -9,6 +9,7 @@ mod log;
 mod output;
 mod pipe;
 mod relay;
+mod status;
 mod foreign_words;
 mod typed_name;
 mod unknown;
@@ -38,6 +39,7 @@ pub(crate) use self::{
     resume::{AttemptFlags, ResumeFlags, RetryFlags, resume_error_line},
     run::{Leak, RunFlags},
     short_help::{Group, command_groups},
+    status::StatusFlags,
 };
 
 use std::ffi::OsString;
@@ -99,6 +101,8 @@ pub(crate) enum Verb {
     Relay(RelayFlags),
     /// Show earlier runs, their jobs and failures, as tables or data.
     Log(Box<LogFlags>),
+    /// Show the runs that run now, and their running jobs.
+    Status(StatusFlags),
     /// Advise how many jobs to run at once, and in which order.
     Advise(AdviseFlags),
     /// Show the settings of `minder run` from files and variables.

@@ -33,10 +33,14 @@ fn page_shows_everything_about_a_failed_job() {
     assert_eq!(value_of(&page, "ended"), "exit 3");
     assert!(value_of(&page, "took").contains(" user"), "{page}");
     assert!(value_of(&page, "started").starts_with("20"), "{page}");
-    assert!(page.ends_with("stdout      6 B\n    out b\nstderr      6 B\n    err b\n"), "{page}");
+    assert!(page.contains("\nstdout      6 B\n    out b\nstderr      6 B\n    err b\n"), "{page}");
+    // How it ended comes first, the environment last.
+    assert!(page.starts_with("ended       exit 3\ntook "), "{page}");
+    let last = page.lines().rev().find(|line| !line.starts_with(' '));
+    assert!(last.is_some_and(|line| line.starts_with("environment ")), "{page}");
     // A job that succeeded has no tails.
     let page = state.log("last 1").exit_code(0).text();
-    let rest = "6 B, shown, and not kept (--results keeps it)";
+    let rest = "6 B (not stored; --results DIR stores it)";
     assert_eq!((value_of(&page, "stdout"), value_of(&page, "ended")), (rest, "exit 0"), "{page}");
 }
 
@@ -85,7 +89,7 @@ fn page_is_ascii_without_utf8() {
 #[test]
 fn job_without_a_result_is_explained() {
     let state = state();
-    state.log("aaaa 3").exit_code(255).error_line(&["run aaaa0001 has no job 3: it has 2 jobs"]);
+    state.log("aaaa 3").exit_code(255).error_line(&["run aaaa0001 has jobs 1 to 2, no job 3"]);
     state.log("aaaa 0").exit_code(255).error_line(&["jobs are counted from 1"]);
     state.log("aaaa x").exit_code(255).error_line(&["[JOB]", "`x`"]);
     state.log("aaaa 1 2").exit_code(255).error_line(&["unexpected argument `2`"]);
@@ -123,7 +127,7 @@ fn output_that_waits_is_named_by_its_file() {
     live.wait().killed();
     let page = state.log("last 2").exit_code(0).text();
     let id = state.ids().remove(0);
-    let wanted = format!("(minder resume {id} shows it)");
+    let wanted = format!("; minder resume {id} shows it)");
     assert!(value_of(&page, "stdout").contains("waits in `") && page.contains(&wanted), "{page}");
 }
 
@@ -138,7 +142,7 @@ fn list_shows_first_arguments_and_how_to_resume_a_run_that_could_not_start() {
     let listed = state.log("").exit_code(0).text();
     let lines: Vec<&str> = listed.lines().collect();
     assert!(lines[1].contains(r"no-such-program ::: a\nb c "), "{listed}");
-    assert!(lines[1].ends_with("(aborted, 2 not run: minder resume cccc)"), "{listed}");
+    assert!(lines[1].ends_with("aborted · 2 left · minder resume cccc"), "{listed}");
     assert!(lines[2].contains("exit ::: 0 00 "), "{listed}");
     assert!(lines[3].contains("exit {} ::: 0 0 0 …"), "{listed}");
     assert_eq!(listed.matches("minder resume").count(), 1, "{listed}");
@@ -161,11 +165,11 @@ fn list_offers_only_what_resumes_a_run() {
         let line = listed.lines().find(|line| line.starts_with(id)).unwrap_or_default();
         assert!(line.ends_with(note), "{listed}");
     };
-    note("aaaa", "(enough have failed, 1 not run: minder resume aaaa)");
+    note("aaaa", "enough have failed · 1 left · minder resume aaaa");
     fs::remove_file(joblog).expect("remove file");
     let flags = format!("{halt} --resume --joblog");
     state.run("bbbb0002", &flags, &words).exit_code(1);
-    note("bbbb", "job log' COMMAND…)");
+    note("bbbb", "job log' COMMAND…");
     state.log("bbbb 2").exit_code(255).error_line(&["has no result", "(minder run --resume --joblog "]);
     let mut piped = state.command("run -j1 --pipe --round-robin --halt now,fail=1 CHILD exit 1");
     Run::start(piped.stdin(super::super::input(b"0\n00\n"))).wait().exit_code(1);

@@ -86,11 +86,11 @@ fn halted_run_lists_jobs_not_run() {
     let ended = lines(&state, "-j1 --halt now,fail=1", "exit {}", &["0", "1", "0", "0"]).exit_code(1);
     assert!(ended.err.contains("2 jobs · 1 failed · 2 not started"), "{}", ended.err);
     let listed = state.log("").exit_code(0).text();
-    assert!(listed.contains("(enough have failed, 2 not run: minder resume "), "{listed}");
+    assert!(listed.contains("enough have failed · 2 left · minder resume "), "{listed}");
     // Nothing was left.
     lines(&state, "-j1 --halt now,fail=1", "exit {}", &["0", "1"]).exit_code(1);
     let listed = state.log("-n1").exit_code(0).text();
-    assert!(!listed.contains('('), "{listed}");
+    assert!(!listed.contains('·'), "{listed}");
 }
 
 #[cfg(unix)] // Signals ask for the end.
@@ -109,7 +109,7 @@ fn summary_and_record_agree_after_a_signal() {
     assert!(ended.err.contains("4 of 9 done · 0 failed · 3 cut off · 2 not started"), "{}", ended.err);
     let listed = state.log("").exit_code(0).text();
     let words: Vec<&str> = listed.lines().last().expect("find run").split_whitespace().collect();
-    assert!(listed.contains("(interrupted, 5 not run: minder resume "), "{listed}");
+    assert!(listed.contains("interrupted · 5 left · minder resume "), "{listed}");
     assert!(words.windows(2).any(|pair| pair == ["4", "0"]), "{listed}");
 }
 

@@ -47,7 +47,7 @@ fn list_of_runs_is_that_of_the_readme() {
     terminal.wait_for_text("Killed");
     terminal.clear();
     terminal.line("minder log");
-    let screen = even(&terminal.wait_for_prompt("not run: "));
+    let screen = even(&terminal.wait_for_prompt(" left · "));
     let readme = file(&path_of_readme());
     let (_, after) = readme.split_once("    $ minder log\n").expect("find the list of runs");
     let list: Vec<&str> = after.lines().take_while(|line| !line.starts_with("    $")).collect();
@@ -62,7 +62,8 @@ fn path_of_readme() -> std::path::PathBuf {
 
 /// Replaces the id and the times of a line, and the spaces between its words.
 fn normal(line: &str) -> String {
-    let line = regex::Regex::new(r"\b[0-9a-f]{4}\)").expect("compile pattern").replace_all(line, "ID)");
+    let resume = regex::Regex::new(r"resume [0-9a-f]{4}$").expect("compile pattern");
+    let line = resume.replace_all(line, "resume ID");
     let line = regex::Regex::new(r"\d\d:\d\d").expect("compile pattern").replace_all(&line, "TIME");
     even(&line).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,36 +1,51 @@
 //! `--follow`: shows jobs as they finish.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use minder::poll::{Events, Poller};
 
-use super::jobs::Printer;
+use super::jobs::{Filter, Printer};
+use super::request::Request;
 use super::select::{damage_text, run_id};
+use crate::running::{RunningJob, running_jobs};
 use crate::ui::message;
 use minder_record::event::{JobFinished, JournalEvent};
-use minder_record::reader::tail_from;
+use minder_record::manifest::Manifest;
+use minder_record::reader::{last_started, tail_from};
+use minder_record::run_state::JobSet;
 use minder_record::store::{attempt_name, attempts, is_alive};
 use minder_ui::rows::Format;
 
 /// The interval between two reads of the journals.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// The interval between two looks at the processes. A job that ran for less is shown when it has ended.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Prints the jobs of a run as they finish, until no process works on the run.
-pub(super) fn run(out: &mut dyn Write, dir: &Path, format: Option<Format>, failed: bool) -> Result<()> {
-    let mut printer = Printer::new(out, &run_id(dir), format, failed)?;
+pub(super) fn run(
+    out: &mut dyn Write,
+    dir: &Path,
+    format: Option<Format>,
+    filter: &Filter<'_>,
+) -> Result<()> {
+    let manifest = Manifest::read(dir).ok();
+    let request = manifest.as_ref().map(|manifest| Request::of(manifest, dir));
+    let mut printer = Printer::new(out, &run_id(dir), format, filter.failed)?;
     let poller = Poller::new()?;
     let mut events = Events::new();
     let mut offsets = BTreeMap::new();
+    let mut running = RunningJobs::default();
     loop {
         // Checked before reading: everything written before the lock was released is then read.
         let alive = is_alive(dir);
         let mut print_error = None;
-        let result = read_new_events(dir, &mut offsets, |job| {
-            if print_error.is_none() {
+        let result = read_new_events(dir, &mut offsets, |attempt, job| {
+            running.note_end(attempt, job.job);
+            if print_error.is_none() && filter.accepts(&job, request.as_ref()) {
                 print_error = printer.print(&job).err();
             }
         });
@@ -41,9 +56,65 @@ pub(super) fn run(out: &mut dyn Write, dir: &Path, format: Option<Format>, faile
         if !alive {
             return Ok(printer.finish()?);
         }
+        if format.is_none() && !filter.failed {
+            for job in running.new_ones(dir, manifest.as_ref()) {
+                if filter.accepts_running(&job) {
+                    printer.print_running(&job)?;
+                }
+            }
+        }
         printer.flush()?;
         // No source is registered: this is a sleep that Ctrl-C interrupts.
         poller.wait(&mut events, Some(POLL_INTERVAL))?;
+    }
+}
+
+/// The running jobs that were shown.
+#[derive(Debug, Default)]
+struct RunningJobs {
+    /// The attempt, and its jobs that have ended.
+    ended: (u32, JobSet),
+    /// The jobs that were shown, with their processes: each try is shown.
+    shown: BTreeSet<(u64, u32)>,
+    looked_at: Option<Instant>,
+    /// `true` once a message said that they cannot be seen.
+    is_unseen: bool,
+}
+
+impl RunningJobs {
+    fn note_end(&mut self, attempt: u32, job: u64) {
+        if self.ended.0 != attempt {
+            self.ended = (attempt, JobSet::default());
+        }
+        self.ended.1.insert(job);
+    }
+
+    /// Returns the jobs that have run for a while and were not shown. Looks at the processes once in a while.
+    fn new_ones(&mut self, dir: &Path, manifest: Option<&Manifest>) -> Vec<RunningJob> {
+        let now = Instant::now();
+        if self.is_unseen || self.looked_at.is_some_and(|at| now.duration_since(at) < LOOK_INTERVAL) {
+            return Vec::new();
+        }
+        self.looked_at = Some(now);
+        let Some(started) = last_started(dir) else { return Vec::new() };
+        let mut jobs = match running_jobs(dir, manifest, started.pid) {
+            Ok(jobs) => jobs,
+            // The run may just have ended.
+            Err(_) if !is_alive(dir) => return Vec::new(),
+            Err(why) => {
+                self.is_unseen = true;
+                message(&why);
+                return Vec::new();
+            }
+        };
+        if self.ended.0 == started.attempt {
+            jobs.retain(|job| !self.ended.1.contains(job.job));
+        }
+        jobs.retain(|job| job.age >= LOOK_INTERVAL);
+        let there: BTreeSet<_> = jobs.iter().map(|job| (job.job, job.pid)).collect();
+        jobs.retain(|job| !self.shown.contains(&(job.job, job.pid)));
+        self.shown = there;
+        jobs
     }
 }
 
@@ -51,7 +122,7 @@ pub(super) fn run(out: &mut dyn Write, dir: &Path, format: Option<Format>, faile
 fn read_new_events(
     dir: &Path,
     offsets: &mut BTreeMap<u32, u64>,
-    mut print: impl FnMut(JobFinished),
+    mut print: impl FnMut(u32, JobFinished),
 ) -> Result<()> {
     let context = || format!("cannot read the record of run {}", run_id(dir));
     for number in attempts(dir).with_context(context)? {
@@ -59,7 +130,7 @@ fn read_new_events(
         let path = dir.join(attempt_name(number));
         let read = tail_from(&path, *offset, |event| {
             if let JournalEvent::JobFinished(job) = event {
-                print(job);
+                print(number, job);
             }
         });
         let (next, damage) = read.with_context(context)?;
@@ -92,7 +163,7 @@ mod tests {
         let mut offsets = BTreeMap::new();
         let new_jobs = |offsets: &mut BTreeMap<u32, u64>| {
             let mut jobs = Vec::new();
-            read_new_events(dir.path(), offsets, |job| jobs.push(job.job)).expect("read journal");
+            read_new_events(dir.path(), offsets, |_, job| jobs.push(job.job)).expect("read journal");
             jobs
         };
         assert_eq!(new_jobs(&mut offsets), [0; 0]);

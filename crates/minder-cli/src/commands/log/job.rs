@@ -5,16 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use minder_record::event::{JobFinished, OsBytes, OutputSegment};
-use minder_record::manifest::{InputSource, Manifest};
 use minder_record::reader::Run;
-use minder_template::Job;
 
 use super::jobs::{exit_text, last_lines};
+use super::request::{Request, total};
 use super::runs::seconds;
 use super::select::{read_run, run_id};
-use crate::config::recorded_template;
 use crate::export::rows::{JOBS, job as job_row};
-use crate::flags::RunFlags;
 use crate::recorded::{self, command_text};
 use crate::ui::{format_bytes, time};
 use minder_ui::format::{exact_date, fill_lines, local_zone};
@@ -68,80 +65,32 @@ struct RecordedJob<'a> {
     waiting: &'a [OutputSegment],
 }
 
-/// The flags and the number of jobs of the run, as its manifest has them.
-struct Request<'a> {
-    manifest: &'a Manifest,
-    /// The flags of the run, if this version knows them.
-    flags: Option<Box<RunFlags>>,
-    /// The number of jobs, if it was known when the run began.
-    total: Option<u64>,
-}
-
-impl<'a> Request<'a> {
-    fn of(manifest: &'a Manifest, dir: &Path) -> Self {
-        let total = total(manifest);
-        let arguments = match total {
-            Some(_) => manifest.arguments(dir).unwrap_or_default(),
-            None => Vec::new(),
-        };
-        let typed = recorded::typed_flags(manifest).unwrap_or_default();
-        let flags = recorded::parse(manifest, &[&typed], &arguments).ok();
-        Self { manifest, flags, total }
-    }
-
-    /// Returns the command of a job as it can be pasted into a shell; `None` if the record does not
-    /// have all that is needed for it. A placeholder for the slot stays: slots are not recorded.
-    fn command(&self, job: &JobFinished) -> Option<String> {
-        let flags = self.flags.as_ref()?;
-        // The names of columns are in the input, and redacted arguments are nowhere.
-        if flags.input.header.is_some() || flags.record.redact_args {
-            return None;
-        }
-        let template = recorded_template(flags).ok()?;
-        let columns: Vec<_> = job.args.iter().map(OsBytes::to_os).collect();
-        let job = Job { columns: &columns, number: job.job, slot: 0, total: self.total, ..Job::default() };
-        Some(template.display(&job))
-    }
-
-    /// Returns the variables of `--env` and those of the environment, as `NAME=VALUE`.
-    fn environment(&self) -> Vec<OsBytes> {
-        let set = self.flags.iter().flat_map(|flags| &flags.control.env);
-        let set = set.filter(|text| text.as_encoded_bytes().contains(&b'='));
-        let inherited = self.manifest.environment.iter();
-        let inherited = inherited.map(|(name, value)| OsBytes([name.as_bytes(), b"=", &value.0].concat()));
-        set.map(|text| OsBytes::from(text.as_os_str())).chain(inherited).collect()
-    }
-
-    /// Returns where output can be found that was shown and is not in the record.
-    fn rest(&self) -> String {
-        let results = self.flags.as_ref().and_then(|flags| flags.output.results.as_ref());
-        match results {
-            Some(name) => format!("all of it is in the files of --results {}", name.display()),
-            None => "shown, and not kept (--results keeps it)".to_owned(),
-        }
-    }
-}
-
-fn total(manifest: &Manifest) -> Option<u64> {
-    match manifest.input {
-        InputSource::Arguments { jobs, .. } => jobs,
-        _ => None,
-    }
-}
-
 /// Explains why there is no result of a job.
 fn absence(run: &Run, id: &str, number: u64) -> String {
-    let total = run.manifest.as_ref().ok().and_then(total);
-    match total {
+    let manifest = run.manifest.as_ref().ok();
+    let is_over = || run.attempts.last()?.finished.as_ref().filter(|end| end.why.is_none());
+    // A run that ended with no job left has recorded all of them.
+    let recorded = || is_over().and(run.jobs.keys().next_back().copied());
+    match manifest.and_then(total).or_else(recorded) {
         _ if number == 0 => "jobs are counted from 1".to_owned(),
-        Some(total) if number > total => format!("run {id} has no job {number}: it has {total} jobs"),
+        Some(1) if number > 1 => format!("run {id} has only job 1, no job {number}"),
+        Some(total) if number > total => format!("run {id} has jobs 1 to {total}, no job {number}"),
         _ if run.alive => format!("job {number} of run {id} has not finished yet"),
         _ => {
-            let manifest = run.manifest.as_ref().ok();
             let hint = manifest.and_then(|manifest| recorded::resume_command(manifest, id));
             let hint = hint.map_or_else(String::new, |command| format!(" ({command})"));
             format!("job {number} of run {id} has no result: it did not run, or was cut off{hint}")
         }
+    }
+}
+
+/// Returns where the output of a job can be found that is not in the record.
+fn rest(request: &Request<'_>) -> String {
+    let output = request.flags.as_ref().map(|flags| &flags.output);
+    match output.and_then(|output| output.results.as_ref()) {
+        _ if output.is_some_and(|output| output.ungroup) => "with -u, jobs write past minder".to_owned(),
+        Some(name) => format!("all of it is in the files of --results {}", name.display()),
+        None => "not stored; --results DIR stores it".to_owned(),
     }
 }
 
@@ -175,12 +124,22 @@ impl RecordedJob<'_> {
         rows.flush()
     }
 
-    /// Writes a page for people.
+    /// Writes a page for people: how the job ended, what it was, its output, its environment.
     fn write_page(&self, out: &mut dyn Write) -> Result<()> {
-        let Self { dir, id, job, tries, waiting, .. } = *self;
+        let Self { id, job, tries, .. } = *self;
         let request = self.request.as_ref();
         let symbols = Symbols::of_locale();
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut ended = end(job);
+        if self.waits {
+            ended.push_str("; another try was to follow");
+        }
+        let mut entries: Vec<Entry> = vec![("ended", vec![symbols.convert(&ended).into_owned()])];
+        entries.extend(times(job, symbols));
+        let earlier = if self.waits { &tries[..tries.len().saturating_sub(1)] } else { tries };
+        let tried: Vec<String> = earlier.iter().flat_map(|tried| try_lines(tried, symbols)).collect();
+        if !tried.is_empty() {
+            entries.push(("earlier", tried));
+        }
         let all = request.and_then(|request| request.total).map(|total| format!(" of {total}"));
         let run = request.map(|request| format!(": {}", command_text(&request.manifest.words)));
         entries.push(("run", vec![format!("{id}{}", run.unwrap_or_default())]));
@@ -194,32 +153,21 @@ impl RecordedJob<'_> {
             let wd = request.flags.as_ref().and_then(|flags| flags.control.wd.as_ref());
             dirs.extend(wd.map(|wd| format!("jobs in --wd {}", wd.display())));
             entries.push(("directory", dirs));
-            entries.push(("environment", request.environment().iter().map(ToString::to_string).collect()));
         }
-        entries.extend(times(job, symbols));
-        let mut ended = end(job);
-        if self.waits {
-            ended.push_str("; another try was to follow");
-        }
-        entries.push(("ended", vec![symbols.convert(&ended).into_owned()]));
-        let earlier = if self.waits { &tries[..tries.len().saturating_sub(1)] } else { tries };
-        let tried: Vec<String> = earlier.iter().flat_map(|tried| try_lines(tried, symbols)).collect();
-        if !tried.is_empty() {
-            entries.push(("earlier", tried));
-        }
-        let escaped = |lines: &[String]| lines.iter().map(|line| escape(line.as_bytes())).collect::<Vec<_>>();
-        for (label, lines) in entries {
-            for (index, line) in escaped(&lines).iter().enumerate() {
-                let label = if index == 0 { label } else { "" };
-                writeln!(out, "{label:<LABEL_WIDTH$}{line}")?;
-            }
-        }
+        write_entries(out, &entries)?;
+        self.write_output(out, symbols)?;
+        let environment = request.map(Request::environment).unwrap_or_default();
+        Ok(write_entries(out, &[("environment", environment.iter().map(ToString::to_string).collect())])?)
+    }
+
+    /// Writes the end of both outputs, and where the rest is.
+    fn write_output(&self, out: &mut dyn Write, symbols: Symbols) -> std::io::Result<()> {
+        let Self { dir, id, job, waiting, .. } = *self;
+        let request = self.request.as_ref();
         let is_straight =
             request.and_then(|request| request.flags.as_ref()).is_some_and(|it| it.output.ungroup);
-        let rest = request.map(Request::rest).unwrap_or_default();
-        let rest = if is_straight { "with -u, jobs write past minder" } else { &rest };
         let resume = request.and_then(|request| recorded::resume_command(request.manifest, id));
-        let resume = resume.map(|command| format!(" ({} shows it)", symbols.convert(&command)));
+        let resume = resume.map(|command| format!("; {} shows it", symbols.convert(&command)));
         let resume = resume.unwrap_or_default();
         for (label, len, tail, stream) in
             [("stdout", job.out, &job.out_tail, 1), ("stderr", job.err, &job.tail, 2)]
@@ -230,9 +178,9 @@ impl RecordedJob<'_> {
             let whole =
                 tail.as_ref().is_some_and(|tail| tail.0.len() as u64 == len && lines.len() < LINES_MAX);
             let place = match places(dir, &waiting).first() {
-                Some(path) => format!(", waits in `{}`{resume}", path.display()),
+                Some(path) => format!(" (waits in `{}`{resume})", path.display()),
                 None if whole || (len == 0 && !is_straight) => String::new(),
-                None => format!(", {rest}"),
+                None => request.map_or_else(String::new, |request| format!(" ({})", rest(request))),
             };
             let shown = if lines.is_empty() || whole { "" } else { "; its last lines:" };
             writeln!(out, "{label:<LABEL_WIDTH$}{}{}{shown}", format_bytes(len), escape(place.as_bytes()))?;
@@ -240,6 +188,17 @@ impl RecordedJob<'_> {
         }
         Ok(())
     }
+}
+
+/// Writes labels, each with its lines.
+fn write_entries(out: &mut dyn Write, entries: &[Entry]) -> std::io::Result<()> {
+    for (label, lines) in entries {
+        for (index, line) in lines.iter().enumerate() {
+            let label = if index == 0 { label } else { "" };
+            writeln!(out, "{label:<LABEL_WIDTH$}{}", escape(line.as_bytes()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the lines about a try that failed before the one that is shown.
@@ -258,7 +217,6 @@ fn times(job: &JobFinished, symbols: Symbols) -> Vec<Entry> {
     let text = |seconds_of: Option<f64>, what: &str| {
         seconds_of.map(|value| format!("{} {what}", time(seconds(value))))
     };
-    let mut entries: Vec<Entry> = vec![("started", vec![exact_date(job.at, &local_zone())])];
     let parts = [
         Some(time(seconds(job.wall))),
         text(job.user, "user"),
@@ -267,7 +225,8 @@ fn times(job: &JobFinished, symbols: Symbols) -> Vec<Entry> {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let width = terminal_width().map_or(usize::MAX, |width| width.saturating_sub(LABEL_WIDTH));
-    entries.push(("took", fill_lines(&parts, separator, width)));
+    let mut entries: Vec<Entry> = vec![("took", fill_lines(&parts, separator, width))];
+    entries.push(("started", vec![exact_date(job.at, &local_zone())]));
     entries
         .extend(job.rss.map(|rss| ("memory", vec![format!("{} (maximum resident set)", format_bytes(rss))])));
     if job.block_len > 0 {

@@ -1,15 +1,20 @@
 //! The jobs of one run.
 
 use std::io::{self, Write};
+use std::num::NonZero;
 use std::path::Path;
 
 use anyhow::Result;
 
+use super::request::Request;
 use super::runs::seconds;
-use super::select::{read_run, run_id};
+use super::select::{one_line, read_run, run_id};
 use crate::export::rows::{JOBS, job as job_row};
+use crate::flags::LogFlags;
+use crate::running::{RunningJob, running_jobs};
 use crate::ui::{format_bytes, message, signal_name, time};
 use minder_record::event::{JobFinished, OsBytes, TAIL_MAX};
+use minder_record::reader::Run;
 use minder_ui::rows::{Format, Rows};
 use minder_ui::table::{Column, Table};
 
@@ -17,19 +22,128 @@ use minder_ui::table::{Column, Table};
 /// recorded tail.
 const LINES_MAX: usize = 10;
 
-/// Lists the jobs of a run in the order of their numbers.
-pub(super) fn list(out: &mut dyn Write, dir: &Path, format: Option<Format>, failed: bool) -> Result<()> {
+/// The jobs that are shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filter<'a> {
+    /// `true` for failed jobs only.
+    pub(super) failed: bool,
+    /// A text that the command contains.
+    pub(super) text: Option<&'a str>,
+    /// The number of slowest jobs, of those that the others select.
+    pub(super) slow: Option<usize>,
+}
+
+impl<'a> Filter<'a> {
+    pub(super) fn of(flags: &'a LogFlags) -> Self {
+        let slow = flags.slow.map(NonZero::get);
+        Self { failed: flags.failed, text: flags.matching.as_deref(), slow }
+    }
+
+    /// Returns whether a job is shown, if it is one of the slowest. The text may be in the command as it
+    /// can be pasted, or in the arguments without quotes.
+    pub(super) fn accepts(&self, job: &JobFinished, request: Option<&Request<'_>>) -> bool {
+        if self.failed && job.succeeded() {
+            return false;
+        }
+        let Some(text) = self.text else { return true };
+        let command = || request.and_then(|request| request.command(job));
+        arguments(job).windows(text.len().max(1)).any(|part| part == text.as_bytes())
+            || text.is_empty()
+            || command().is_some_and(|command| command.contains(text))
+    }
+
+    /// Returns the jobs of a run that are shown: in the order of their numbers, or the slowest first.
+    pub(super) fn select<'r>(&self, run: &'r Run, dir: &Path) -> Vec<&'r JobFinished> {
+        let manifest = if self.text.is_some() { run.manifest.as_ref().ok() } else { None };
+        let request = manifest.map(|manifest| Request::of(manifest, dir));
+        let mut jobs: Vec<_> = run.jobs.values().filter(|job| self.accepts(job, request.as_ref())).collect();
+        if let Some(slow) = self.slow {
+            jobs.sort_by(|one, other| other.wall.total_cmp(&one.wall));
+            jobs.truncate(slow);
+        }
+        jobs
+    }
+
+    /// Returns the running jobs that are shown, if a process works on the run. They have no result and no
+    /// duration yet, by which they could be selected.
+    fn running(&self, dir: &Path, run: &Run) -> Vec<RunningJob> {
+        if !run.alive || self.failed || self.slow.is_some() {
+            return Vec::new();
+        }
+        let Some(started) = run.attempts.last().and_then(|attempt| attempt.started.as_ref()) else {
+            return Vec::new();
+        };
+        let mut jobs = running_jobs(dir, run.manifest.as_ref().ok(), started.pid).unwrap_or_else(|why| {
+            message(&why);
+            Vec::new()
+        });
+        jobs.retain(|job| {
+            let has_ended = run.jobs.get(&job.job).is_some_and(|event| job.has_ended(event));
+            !has_ended && self.accepts_running(job)
+        });
+        jobs
+    }
+
+    /// Returns whether a running job is shown.
+    pub(super) fn accepts_running(&self, job: &RunningJob) -> bool {
+        !self.failed && self.text.is_none_or(|text| job.command().contains(text))
+    }
+
+    /// Says that no job is shown, and why.
+    fn absence(&self, has_jobs: bool) -> String {
+        match self.text {
+            _ if !has_jobs => "no job has finished".to_owned(),
+            None => "no job has failed".to_owned(),
+            Some(text) => {
+                let what = if self.failed { "failed job" } else { "job" };
+                format!("no {what} has `{}` in its command", one_line(text))
+            }
+        }
+    }
+}
+
+/// Lists the jobs of a run.
+pub(super) fn list(
+    out: &mut dyn Write,
+    dir: &Path,
+    format: Option<Format>,
+    filter: &Filter<'_>,
+) -> Result<()> {
     let run = read_run(dir)?;
-    let mut printer = Printer::new(out, &run_id(dir), format, failed)?;
-    for job in run.jobs.values() {
-        printer.print(job)?;
+    let jobs = filter.select(&run, dir);
+    let running = if format.is_none() { filter.running(dir, &run) } else { Vec::new() };
+    if jobs.is_empty() && format.is_none() {
+        message(&format!("run {}: {}", run_id(dir), filter.absence(!run.jobs.is_empty())));
+    } else {
+        let mut printer = Printer::new(&mut *out, &run_id(dir), format, filter.failed)?;
+        for job in &jobs {
+            printer.print(job)?;
+        }
+        printer.finish()?;
     }
-    if printer.count == 0 && format.is_none() {
-        let what = if failed && !run.jobs.is_empty() { "failed" } else { "finished" };
-        message(&format!("run {}: no job has {what}", run_id(dir)));
-        return Ok(());
+    if !running.is_empty() {
+        if !jobs.is_empty() {
+            writeln!(out)?;
+        }
+        print_running(out, &running)?;
     }
-    Ok(printer.finish()?)
+    Ok(())
+}
+
+/// Prints running jobs as a table.
+pub(in crate::commands) fn print_running(out: &mut dyn Write, jobs: &[RunningJob]) -> io::Result<()> {
+    let columns = vec![
+        Column::right("job").at_least(4),
+        Column::right("slot"),
+        Column::right("running for"),
+        Column::truncated("command"),
+    ];
+    let mut table = Table::new(out, columns);
+    for job in jobs {
+        let slot = job.slot.map_or_else(String::new, |slot| slot.to_string());
+        table.row(&[job.job.to_string(), slot, time(job.age), job.command()])?;
+    }
+    table.finish()
 }
 
 /// Prints jobs as a table or as data.
@@ -37,8 +151,8 @@ pub(super) fn list(out: &mut dyn Write, dir: &Path, format: Option<Format>, fail
 pub(super) struct Printer<'a> {
     run: String,
     output: Output<'a>,
-    failed: bool,
-    count: u64,
+    /// `true` if the last lines of failed jobs are shown.
+    tails: bool,
 }
 
 #[derive(Debug)]
@@ -52,28 +166,33 @@ impl<'a> Printer<'a> {
         out: &'a mut dyn Write,
         run: &str,
         format: Option<Format>,
-        failed: bool,
+        tails: bool,
     ) -> io::Result<Self> {
         let output = match format {
             Some(format) => Output::Rows(Rows::of(out, format, &JOBS)?),
             None => Output::Table(Table::new(out, columns())),
         };
-        Ok(Self { run: run.to_owned(), output, failed, count: 0 })
+        Ok(Self { run: run.to_owned(), output, tails })
     }
 
-    /// Prints a job, unless only failed jobs are shown and it succeeded.
+    /// Prints a job.
     pub(super) fn print(&mut self, job: &JobFinished) -> io::Result<()> {
-        if self.failed && job.succeeded() {
-            return Ok(());
-        }
-        self.count += 1;
         match &mut self.output {
             Output::Rows(rows) => rows.row(&job_row(&self.run, job)),
             Output::Table(table) => {
-                let below = if self.failed { tail_lines(job) } else { Vec::new() };
-                table.row_with(&cells(job), below)
+                let below = if self.tails { tail_lines(job) } else { Vec::new() };
+                table.row_with(&cells(job), below, !job.succeeded())
             }
         }
+    }
+
+    /// Prints a job that runs, in a table only.
+    pub(super) fn print_running(&mut self, job: &RunningJob) -> io::Result<()> {
+        let Output::Table(table) = &mut self.output else { return Ok(()) };
+        let slot = job.slot.map_or_else(String::new, |slot| format!(" (slot {slot})"));
+        let running = format!("running{slot}");
+        let [none, wall] = [String::new(), time(job.age)];
+        table.row(&[&job.job.to_string(), &job.command(), &running, &wall, &none, &none, &none])
     }
 
     /// Flushes the output.
@@ -104,15 +223,20 @@ fn columns() -> Vec<Column> {
     columns
 }
 
-fn cells(job: &JobFinished) -> [Vec<u8>; 7] {
+/// Returns the arguments of a job, without quotes.
+fn arguments(job: &JobFinished) -> Vec<u8> {
     let arguments: Vec<&[u8]> = job.args.iter().map(|arg| arg.0.as_slice()).collect();
+    arguments.join(&b' ')
+}
+
+fn cells(job: &JobFinished) -> [Vec<u8>; 7] {
     let cpu = match (job.user, job.system) {
         (None, None) => String::new(),
         (user, system) => time(seconds(user.unwrap_or(0.0) + system.unwrap_or(0.0))),
     };
     [
         job.job.to_string().into_bytes(),
-        arguments.join(&b' '),
+        arguments(job),
         exit_text(job).into_bytes(),
         time(seconds(job.wall)).into_bytes(),
         cpu.into_bytes(),
@@ -136,9 +260,9 @@ pub(super) fn exit_text(job: &JobFinished) -> String {
         (Some(attempts), None) if job.succeeded() => format!("{exit} (flaky, {attempts} tries)"),
         (None, None) => exit,
         (Some(attempts), None) => format!("{exit} ({attempts} tries)"),
-        (None, Some(cause)) => format!("{exit} ({})", super::select::one_line(cause)),
+        (None, Some(cause)) => format!("{exit} ({})", one_line(cause)),
         (Some(attempts), Some(cause)) => {
-            format!("{exit} ({}, {attempts} tries)", super::select::one_line(cause))
+            format!("{exit} ({}, {attempts} tries)", one_line(cause))
         }
     }
 }
@@ -209,6 +333,20 @@ mod tests {
     }
 
     #[test]
+    fn filter_combines_result_and_text() {
+        let job = |exit, arg: &str| JobFinished {
+            exit: Some(exit),
+            args: vec![OsBytes::from(arg)],
+            ..JobFinished::default()
+        };
+        let accepts =
+            |failed, text, job: &JobFinished| Filter { failed, text, slow: None }.accepts(job, None);
+        assert!(accepts(false, None, &job(0, "a")) && !accepts(true, None, &job(0, "a")));
+        assert!(accepts(false, Some("b c"), &job(0, "ab cd")) && !accepts(false, Some("B"), &job(0, "b")));
+        assert!(accepts(true, Some(""), &job(1, "")) && !accepts(true, Some("x"), &job(1, "a")));
+    }
+
+    #[test]
     fn printer_shows_the_tail_of_failed_jobs() {
         let mut out = Vec::new();
         let mut printer = Printer::new(&mut out, "61c0aa00", None, true).expect("write to memory");
@@ -221,9 +359,6 @@ mod tests {
             tail: Some(text("why\n")),
             ..JobFinished::default()
         };
-        printer
-            .print(&JobFinished { job: 1, exit: Some(0), ..JobFinished::default() })
-            .expect("write to memory");
         printer.print(&bad).expect("write to memory");
         printer.finish().expect("write to memory");
         let text = String::from_utf8(out).expect("table is UTF-8");

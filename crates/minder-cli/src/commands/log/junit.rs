@@ -10,18 +10,20 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::jobs::exit_text;
+use super::jobs::{Filter, exit_text};
 use super::select::{read_run, run_id};
 use crate::recorded::command_text;
 use minder_record::event::{JobFinished, OsBytes};
 
-/// Writes the finished jobs of a run. With `failed`, those that failed.
-pub(super) fn write(out: &mut dyn Write, dir: &Path, failed: bool) -> Result<()> {
+/// Writes the finished jobs of a run that are selected. Their names are those of the whole report.
+pub(super) fn write(out: &mut dyn Write, dir: &Path, filter: &Filter<'_>) -> Result<()> {
     let run = read_run(dir)?;
     let id = run_id(dir);
     let command = run.manifest.as_ref().map_or_else(|_| id.clone(), |manifest| command_text(&manifest.words));
     let cases = named(run.jobs.values(), &command);
-    let cases: Vec<_> = cases.into_iter().filter(|(_, job)| !(failed && job.succeeded())).collect();
+    let selected = filter.select(&run, dir);
+    let mut by_job: HashMap<u64, _> = cases.into_iter().map(|(name, job)| (job.job, (name, job))).collect();
+    let cases: Vec<_> = selected.iter().filter_map(|job| by_job.remove(&job.job)).collect();
     Ok(suite(out, &command, &id, &cases, &run.tries)?)
 }
 

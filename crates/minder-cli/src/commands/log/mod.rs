@@ -6,6 +6,7 @@
 mod select;
 mod prune;
 mod runs;
+mod request;
 mod jobs;
 mod junit;
 mod job;
@@ -16,6 +17,10 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 
+use self::jobs::Filter;
+pub(in crate::commands) use self::jobs::print_running;
+pub(in crate::commands) use self::request::total;
+pub(in crate::commands) use self::runs::{RunCounts, run_text, seconds};
 use self::select::selected_runs;
 pub(in crate::commands) use self::select::{LAST, damage_text, find, last_here, run_id};
 use crate::flags::LogFlags;
@@ -41,7 +46,9 @@ pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
         (_, true) => Some(Format::Csv),
         _ => None,
     };
-    let selected = flags.run.as_deref().or((flags.failed || flags.follow || flags.junit).then_some(LAST));
+    let of_one_run = flags.failed || flags.slow.is_some() || flags.matching.is_some();
+    let of_one_run = of_one_run || flags.follow || flags.junit;
+    let selected = flags.run.as_deref().or(of_one_run.then_some(LAST));
     if let Some(path) = &flags.sqlite {
         return sql::write(&selected_runs(&root, selected, flags.number)?, path);
     }
@@ -53,14 +60,15 @@ pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
         return runs::list(out, &root, number, format);
     };
     let dir = find(&root, name)?;
+    let filter = Filter::of(flags);
     if let Some(number) = flags.job {
         return job::show(out, &dir, number, format);
     }
     if flags.junit {
-        return junit::write(out, &dir, flags.failed);
+        return junit::write(out, &dir, &filter);
     }
     if flags.follow {
-        return follow::run(out, &dir, format, flags.failed);
+        return follow::run(out, &dir, format, &filter);
     }
-    jobs::list(out, &dir, format, flags.failed)
+    jobs::list(out, &dir, format, &filter)
 }

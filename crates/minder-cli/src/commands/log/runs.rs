@@ -15,8 +15,8 @@ use super::select::damage_text;
 use crate::export::rows::{RUNS, RunFacts};
 use crate::recorded::{command_text, resume_command};
 use crate::ui::{message, os_error_text, time};
-use minder_record::event::{AttemptFinished, FAILED, JournalEvent, OsBytes};
-use minder_record::manifest::InputSource;
+use minder_record::event::{AttemptFinished, FAILED, JobFinished, JournalEvent, OsBytes};
+use minder_record::manifest::{InputSource, Manifest};
 use minder_record::reader::{self, Corruption, read_journal};
 use minder_record::run_state::JobSet;
 use minder_record::store::{self, RunEntry, attempt_name};
@@ -68,39 +68,46 @@ pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Opti
     let symbols = Symbols::of_locale();
     let mut table = Table::new(out, columns);
     for (run, facts) in facts {
-        table.row(&[
+        let cells = [
             facts.run.clone(),
             facts.at.map_or_else(String::new, |at| relative_date(at, now, &zone)),
-            command_text(&facts.command) + &first_arguments(run, facts.jobs, symbols),
+            match &run.manifest {
+                Ok(manifest) => run_text(manifest, &run.dir, facts.jobs),
+                Err(_) => command_text(&facts.command),
+            },
             facts.jobs.to_string(),
             facts.failed.to_string(),
             facts.elapsed.map_or_else(String::new, |elapsed| time(seconds(elapsed))),
-            facts.note.as_ref().map_or_else(String::new, |note| format!("({})", symbols.convert(note))),
-        ])?;
+            facts.note.as_ref().map_or_else(String::new, |note| symbols.convert(note).into_owned()),
+        ];
+        table.row_with(&cells, Vec::new(), facts.failed > 0)?;
     }
     Ok(table.finish()?)
 }
 
 /// Converts seconds from a file. An invalid number becomes zero.
-pub(super) fn seconds(seconds: f64) -> Duration {
+pub(in crate::commands) fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }
 
-/// Returns the first arguments of a run: those after its command, as they were typed, or those of the
-/// jobs that finished first.
-fn first_arguments(run: &RunEntry, finished: u64, symbols: Symbols) -> String {
-    let Ok(manifest) = &run.manifest else { return String::new() };
+/// Returns the command of a run with its first arguments: those after its command, as they were typed, or
+/// those of the jobs that finished first.
+pub(in crate::commands) fn run_text(manifest: &Manifest, dir: &Path, finished: u64) -> String {
+    let symbols = Symbols::of_locale();
+    command_text(&manifest.words) + &first_arguments(manifest, dir, finished, symbols)
+}
+
+fn first_arguments(manifest: &Manifest, dir: &Path, finished: u64, symbols: Symbols) -> String {
     let shortened = |argument: &OsBytes| symbols.shorten(&argument.to_string(), ARGUMENT_WIDTH_MAX);
     let ellipsis = symbols.pick(" …", " ...");
-    let typed = manifest.first_arguments(&run.dir, ARGUMENTS_BYTES_MAX).unwrap_or_default();
+    let typed = manifest.first_arguments(dir, ARGUMENTS_BYTES_MAX).unwrap_or_default();
     let mut texts: Vec<String> = typed.iter().take(ARGUMENTS_MAX + 1).map(shortened).collect();
     if !texts.is_empty() {
         // The separator counts as none.
         let more = if typed.len() > texts.len() { ellipsis } else { "" };
         return format!(" {}{more}", texts.join(" "));
     }
-    let mut jobs =
-        reader::first_jobs(&run.dir.join(attempt_name(1)), ARGUMENTS_BYTES_MAX).unwrap_or_default();
+    let mut jobs = reader::first_jobs(&dir.join(attempt_name(1)), ARGUMENTS_BYTES_MAX).unwrap_or_default();
     jobs.sort_by_key(|job| job.job);
     texts.extend(jobs.iter().flat_map(|job| &job.args).take(ARGUMENTS_MAX).map(shortened));
     let more = if finished > texts.len() as u64 { ellipsis } else { "" };
@@ -127,19 +134,23 @@ pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
         _ => count.finished.as_ref().and_then(|finished| finished.not_run),
     };
     let more = match left.filter(|left| *left > 0) {
-        Some(left) => format!(", {left} not run"),
+        Some(left) => format!(" · {left} left"),
         None => String::new(),
     };
     let hint = || {
         let command = resume_command(run.manifest.as_ref().ok()?, &unique_prefix(&run.id, ids));
-        command.map(|command| format!(": {command}"))
+        command.map(|command| format!(" · {command}"))
     };
     let hint = || hint().unwrap_or_default();
     (facts.state, facts.note) = match count.finished {
         _ if alive => ("running", Some("running".to_owned())),
         None => ("killed", Some(format!("killed{more}{}", hint()))),
         Some(AttemptFinished { why: Some(why), .. }) => {
-            let why = if why == FAILED { "aborted" } else { &why };
+            let why = match why.as_str() {
+                FAILED => "aborted",
+                "its output was closed" => "output closed",
+                why => why,
+            };
             ("over", Some(format!("{why}{more}{}", hint())))
         }
         Some(_) => ("over", None),
@@ -148,8 +159,8 @@ pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
         // The full text is too long for a table.
         let why = if run.manifest.is_err() { "its manifest cannot be read" } else { why };
         facts.state = if alive { "running" } else { "damaged" };
-        facts.note = Some([facts.note.unwrap_or_default(), format!("damaged: {why}")].join("; "));
-        facts.note = facts.note.map(|note| note.trim_start_matches("; ").to_owned());
+        facts.note = Some([facts.note.unwrap_or_default(), format!("damaged: {why}")].join(" · "));
+        facts.note = facts.note.map(|note| note.trim_start_matches(" · ").to_owned());
     }
     (facts, damage)
 }
@@ -163,9 +174,9 @@ fn unique_prefix(id: &str, ids: &[String]) -> String {
 
 /// The totals of a run's journals.
 #[derive(Debug, Default, PartialEq)]
-struct RunCounts {
-    jobs: u64,
-    failed: u64,
+pub(in crate::commands) struct RunCounts {
+    pub(in crate::commands) jobs: u64,
+    pub(in crate::commands) failed: u64,
     elapsed: Option<f64>,
     /// The end of the last attempt, unless it was killed.
     finished: Option<AttemptFinished>,
@@ -174,6 +185,15 @@ struct RunCounts {
 impl RunCounts {
     /// Returns the totals of a run's attempts, and the damage to their journals.
     fn of(dir: &Path, alive: bool) -> (Self, Vec<String>) {
+        Self::with_jobs(dir, alive, |_| ())
+    }
+
+    /// Does the same, and passes the finished jobs to `visit`, unless the run has ended.
+    pub(in crate::commands) fn with_jobs(
+        dir: &Path,
+        alive: bool,
+        mut visit: impl FnMut(&JobFinished),
+    ) -> (Self, Vec<String>) {
         let attempts = match store::attempts(dir) {
             Ok(attempts) => attempts,
             Err(error) => return (Self::default(), vec![os_error_text(&error)]),
@@ -202,6 +222,7 @@ impl RunCounts {
                         failed.insert(job.job)
                     };
                     last_end = Some(job.at + job.wall);
+                    visit(&job);
                 }
                 JournalEvent::AttemptFinished(end) => sum.finished = Some(end),
                 JournalEvent::OutputShown(_)
@@ -242,7 +263,7 @@ impl RunCounts {
 mod tests {
     use super::*;
     use minder_record::codec::encode;
-    use minder_record::event::{AttemptStarted, JobFinished};
+    use minder_record::event::AttemptStarted;
 
     fn ended(job: u64, exit: i32) -> JournalEvent {
         JournalEvent::JobFinished(JobFinished {
@@ -321,7 +342,7 @@ mod tests {
         let (facts, damage) = facts(&found(dir.path()), &["61c0aa00".into(), "61c0ab00".into()]);
         assert_eq!(damage, ["gone"]);
         assert_eq!(facts.state, "damaged");
-        assert_eq!(facts.note.as_deref(), Some("halted; damaged: its manifest cannot be read"));
+        assert_eq!(facts.note.as_deref(), Some("halted · damaged: its manifest cannot be read"));
     }
 
     #[test]
@@ -332,7 +353,7 @@ mod tests {
         assert_eq!((count.jobs, count.finished, damage.len()), (1, None, 0));
         assert_eq!(
             facts(&found(dir.path()), &[]).0.note.as_deref(),
-            Some("killed; damaged: its manifest cannot be read")
+            Some("killed · damaged: its manifest cannot be read")
         );
     }
 

@@ -1,0 +1,163 @@
+//! `minder status`: the runs that run now, and their running jobs.
+
+use std::io::Write;
+
+use anyhow::Result;
+use minder_record::event::{OsBytes, now};
+use minder_record::reader::last_started;
+use minder_record::store::{self, RunEntry};
+use serde_json::json;
+
+use super::log::{RunCounts, find, print_running, run_id, run_text, seconds, total};
+use crate::flags::StatusFlags;
+use crate::running::{RunningJob, running_jobs};
+use crate::ui::{message, time};
+use minder_ui::symbols::Symbols;
+use minder_ui::table::escape;
+
+/// A run that a process works on.
+struct ActiveRun {
+    id: String,
+    /// Its command and first arguments for people, if its manifest can be read.
+    command: Option<String>,
+    words: Vec<OsBytes>,
+    /// The process, if its journal can be read.
+    pid: Option<u32>,
+    /// The start of the attempt, in seconds since 1970.
+    at: Option<f64>,
+    /// The number of jobs, if it is known.
+    total: Option<u64>,
+    done: u64,
+    failed: u64,
+    /// The running jobs, or why they cannot be seen.
+    jobs: Result<Vec<RunningJob>, String>,
+}
+
+/// Shows the selected run, or all that run now.
+pub(crate) fn run(out: &mut dyn Write, flags: &StatusFlags) -> Result<()> {
+    let root = store::state_root()?;
+    let found = match &flags.run {
+        Some(name) => {
+            let dir = find(&root, name)?;
+            store::list(&root)?.into_iter().filter(|run| run.dir == dir).collect()
+        }
+        None => store::list(&root)?,
+    };
+    let runs: Vec<ActiveRun> = found.into_iter().filter_map(ActiveRun::of).collect();
+    if runs.is_empty() && !flags.json {
+        match &flags.run {
+            Some(name) => {
+                let id = run_id(&find(&root, name)?);
+                message(&format!("run {id} is not running: `minder log {id}` shows its jobs"));
+            }
+            None => message("no run is running here: `minder log last` shows the last one"),
+        }
+    }
+    for (index, run) in runs.iter().enumerate() {
+        if flags.json {
+            writeln!(out, "{}", run.document())?;
+            continue;
+        }
+        if index > 0 {
+            writeln!(out)?;
+        }
+        run.write(out)?;
+    }
+    Ok(())
+}
+
+impl ActiveRun {
+    /// Reads a run; `None` if no process works on it.
+    fn of(entry: RunEntry) -> Option<Self> {
+        if !store::is_alive(&entry.dir) {
+            return None;
+        }
+        let manifest = entry.manifest.ok();
+        let started = last_started(&entry.dir);
+        let mut jobs = match &started {
+            Some(started) => running_jobs(&entry.dir, manifest.as_ref(), started.pid),
+            None => Err("running jobs cannot be seen: the journal of the run has no beginning".to_owned()),
+        };
+        // Read after the processes: a job that ended meanwhile counts once, as one that has ended.
+        let counts = RunCounts::with_jobs(&entry.dir, true, |ended| {
+            if let Ok(jobs) = &mut jobs {
+                jobs.retain(|job| job.job != ended.job || !job.has_ended(ended));
+            }
+        });
+        let counts = counts.0;
+        Some(Self {
+            id: entry.id,
+            command: manifest.as_ref().map(|manifest| run_text(manifest, &entry.dir, counts.jobs)),
+            words: manifest.as_ref().map(|manifest| manifest.words.clone()).unwrap_or_default(),
+            total: manifest.as_ref().and_then(total),
+            pid: started.as_ref().map(|started| started.pid),
+            at: started.map(|started| started.at),
+            done: counts.jobs,
+            failed: counts.failed,
+            jobs,
+        })
+    }
+
+    fn elapsed(&self) -> f64 {
+        self.at.map_or(0.0, |at| (now() - at).max(0.0))
+    }
+
+    fn running(&self) -> Option<u64> {
+        self.jobs.as_ref().ok().map(|jobs| jobs.len() as u64)
+    }
+
+    /// Returns how many jobs have not started, if it is known how many there are.
+    fn left(&self) -> Option<u64> {
+        Some(self.total?.saturating_sub(self.done).saturating_sub(self.running().unwrap_or(0)))
+    }
+
+    /// Writes a page for people.
+    fn write(&self, out: &mut dyn Write) -> Result<()> {
+        let symbols = Symbols::of_locale();
+        let pid = self.pid.map_or_else(String::new, |pid| format!(" (pid {pid})"));
+        let command = self.command.as_ref().map_or_else(String::new, |command| format!(": {command}"));
+        writeln!(out, "run {}{pid}{}", self.id, escape(command.as_bytes()))?;
+        let mut parts = vec![match self.total {
+            Some(total) => format!("{} of {total} done", self.done),
+            None => format!("{} done", self.done),
+        }];
+        parts.push(format!("{} failed", self.failed));
+        parts.extend(self.running().map(|running| format!("{running} running")));
+        parts.extend(self.left().map(|left| format!("{left} left")));
+        parts.push(format!("{} elapsed", time(seconds(self.elapsed()))));
+        writeln!(out, "{}", parts.join(symbols.pick(" · ", ", ")))?;
+        match &self.jobs {
+            Ok(jobs) if jobs.is_empty() => (),
+            Ok(jobs) => print_running(out, jobs)?,
+            Err(why) => message(why),
+        }
+        Ok(())
+    }
+
+    /// Returns the same as data.
+    fn document(&self) -> serde_json::Value {
+        let job = |job: &RunningJob| {
+            json!({
+                "job": job.job,
+                "slot": job.slot,
+                "pid": job.pid,
+                "elapsed": job.age.as_secs_f64(),
+                "command": job.words(),
+            })
+        };
+        let jobs: Vec<_> = self.jobs.iter().flatten().map(job).collect();
+        json!({
+            "run": self.id,
+            "pid": self.pid,
+            "at": self.at,
+            "elapsed": self.elapsed(),
+            "command": self.words,
+            "total": self.total,
+            "done": self.done,
+            "failed": self.failed,
+            "running": self.running(),
+            "left": self.left(),
+            "jobs": jobs,
+        })
+    }
+}
