@@ -145,6 +145,10 @@ pub struct JobFinished {
     /// was shown before, or if there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<OutputSegment>,
+    /// The location of its output in the files that stay in the directory of the run. Empty if the run
+    /// does not store output, or if there was none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stored: Vec<OutputSegment>,
     /// The last bytes that a failed job wrote to its standard error, at most [`TAIL_MAX`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail: Option<OsBytes>,

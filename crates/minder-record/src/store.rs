@@ -303,6 +303,8 @@ pub enum FileKind {
     Attempt(u32),
     /// Output of jobs.
     Output,
+    /// Output that stays in the record (`--keep-output`).
+    Stored,
     /// The working directory of a job (`--workdir ...`).
     Work,
 }
@@ -326,6 +328,9 @@ pub fn file_kind(name: &str) -> Option<FileKind> {
     if let Some(number) = name.strip_prefix("work-") {
         let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
         return if is_number { Some(FileKind::Work) } else { None };
+    }
+    if name.strip_prefix("stored-").is_some_and(is_plain) {
+        return Some(FileKind::Stored);
     }
     let rest = ["out-", "spill-", "part-"].iter().find_map(|kind| name.strip_prefix(kind));
     if rest.is_some_and(is_plain) { Some(FileKind::Output) } else { None }

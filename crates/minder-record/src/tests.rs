@@ -471,6 +471,7 @@ fn any_ended() -> impl Strategy<Value = JobFinished> {
                 block_len,
                 block_crc,
                 timed_out: false,
+                stored: kept.clone(),
                 kept,
                 tail,
                 out_tail,

@@ -300,6 +300,37 @@ pub fn output_path(dir: &Path, name: &str) -> io::Result<PathBuf> {
     Ok(dir.join(name))
 }
 
+/// Returns the path of a file with output that stays in the record. The name comes from a journal, so it
+/// is checked first.
+///
+/// ```
+/// use minder_record::writer::stored_path;
+///
+/// let dir = std::path::Path::new("runs/61c0aa00");
+/// assert!(stored_path(dir, "stored-1").is_ok());
+/// assert!(stored_path(dir, "../stored-1").is_err());
+/// ```
+///
+/// # Errors
+///
+/// `InvalidInput` if minder does not create such files of this name.
+pub fn stored_path(dir: &Path, name: &str) -> io::Result<PathBuf> {
+    if store::file_kind(name) != Some(FileKind::Stored) {
+        let text = format!("`{name}` is not the name of a file with stored output");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    Ok(dir.join(name))
+}
+
+/// Returns the name of the file with stored output of an attempt.
+///
+/// ```
+/// assert_eq!(minder_record::writer::stored_name(2), "stored-2");
+/// ```
+pub fn stored_name(attempt: u32) -> String {
+    format!("stored-{attempt}")
+}
+
 /// Makes the names of new files survive a power failure. Windows does not open directories, and
 /// does not need this.
 fn sync_dirs(dir: &Path) {

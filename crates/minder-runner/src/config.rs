@@ -191,6 +191,8 @@ pub struct RecordConfig {
     pub keep: bool,
     /// `true` if each step waits for the disk.
     pub sync: bool,
+    /// `true` if the output of jobs stays in the record after it was shown.
+    pub keep_output: bool,
     /// `true` if arguments are kept out of the record.
     pub redact: bool,
     /// The joblog, as an absolute path.

@@ -19,6 +19,7 @@ use crate::observer::Observer;
 use crate::output::store::AppendFile;
 use crate::output::store::FinishedJob;
 use crate::output::store::JobFile;
+use crate::output::stored::{OutputCopy, StoredFile};
 use crate::resume::ResumeFilter;
 use crate::text::format_error;
 use crate::text::os_error_text;
@@ -31,7 +32,7 @@ use minder_record::manifest::{InputSource, Manifest};
 use minder_record::reader::{Corruption, read_journal};
 use minder_record::run_state::{ComparedArgs, JobSet, RunState};
 use minder_record::stale_output::{self, OUTPUT_ELSEWHERE};
-use minder_record::writer::{JournalWriter, RunLock, remove_outputs};
+use minder_record::writer::{JournalWriter, RunLock, remove_outputs, stored_name};
 use minder_record::{codec, retention, store};
 use minder_template::Job;
 
@@ -56,6 +57,8 @@ pub(crate) struct RunRecorder {
     has_begun: AtomicBool,
     /// The number of named files that were created for jobs to write to.
     job_files: AtomicU64,
+    /// The file for output that stays in the record, if it does.
+    stored: Option<Arc<StoredFile>>,
 }
 
 /// The variables that are recorded. They often explain why a job failed, and contain nothing secret.
@@ -208,6 +211,12 @@ impl RunRecorder {
         recorder.dir = recorder.create_output_dir(config)?;
         recorder.output_dirs.clone_from(&resume_state.elsewhere);
         recorder.output_owed = resume_state.owes;
+        if let Some(record) = &recorder.record
+            && config.record.keep_output
+        {
+            let name = stored_name(record.attempt());
+            recorder.stored = Some(Arc::new(StoredFile::new(record.dir(), name, config.record.sync)));
+        }
         if config.tmpdir.is_some() && recorder.record.is_some() {
             recorder.output_dirs.push(recorder.dir.clone());
         }
@@ -333,6 +342,11 @@ impl RunRecorder {
         };
         let (file, path) = created.map_err(|error| self.cannot_make_file(&error))?;
         Ok(JobFile { file: Some(file), path, range: 0..0, charge: Charge::default() })
+    }
+
+    /// Returns a copy for the output of a job, if it stays in the record.
+    pub(crate) fn output_copy(&self) -> Option<Box<OutputCopy>> {
+        Some(Box::new(OutputCopy::new(Arc::clone(self.stored.as_ref()?))))
     }
 
     /// Returns the message for a file that cannot be made in the directory for waiting output.

@@ -92,6 +92,9 @@ const RETRY: &[&str] = &[
 const LOG: &[&str] = &[
     "--number",
     "--failed",
+    "--stdout",
+    "--stderr",
+    "--attempt",
     "--slow",
     "--match",
     "--follow",

@@ -199,7 +199,7 @@ fn bash_completes_flags() {
     let mut bash = Command::new("bash");
     bash.args(["--norc", "-i", path(&at("script"))]).current_dir(dir.path()).env("HOME", dir.path());
     Run::start(bash.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())).wait();
-    assert_eq!(file(&at("reply")), "--keep-order\n");
+    assert_eq!(file(&at("reply")), "--keep-order\n--keep-output\n");
 }
 
 /// Returns what a shell prints that runs `script` in a directory with the completions, in the file

@@ -8,6 +8,7 @@ mod job;
 mod job_status;
 mod running;
 mod prune;
+mod stored;
 
 use std::ffi::OsStr;
 use std::fs;

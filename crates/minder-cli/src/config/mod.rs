@@ -266,6 +266,7 @@ fn record_config(
     Ok(RecordConfig {
         keep: !flags.no_record,
         sync: flags.sync,
+        keep_output: flags.keep_output,
         redact: flags.redact_args,
         joblog: flags.joblog.as_deref().map(absolute_joblog).transpose()?,
         joblog_append: flags.joblog_append,

@@ -22,6 +22,20 @@ pub(crate) struct LogFlags {
     #[arg(conflicts_with_all = ["number", "failed", "slow", "matching", "follow", "sql", "sqlite"])]
     pub(crate) job: Option<u64>,
 
+    /// Print what the job wrote to its standard output, as it is. All of it is in the record with
+    /// `minder run --keep-output`, else the last 2 KiB of a failed job.
+    #[arg(long, requires = "job", conflicts_with_all = ["stderr", "json", "csv", "junit"])]
+    pub(crate) stdout: bool,
+
+    /// Print what the job wrote to its standard error.
+    #[arg(long, requires = "job", conflicts_with_all = ["json", "csv", "junit"])]
+    pub(crate) stderr: bool,
+
+    /// With --stdout and --stderr: the output of the Nth try, instead of the last one (`minder run
+    /// --retries`).
+    #[arg(long, value_name = "N", requires = "job")]
+    pub(crate) attempt: Option<u32>,
+
     /// List at most N runs [default: 20 in a table, all as data]
     #[arg(short = 'n', long = "number", value_name = "N", conflicts_with_all = ["failed", "follow"])]
     pub(crate) number: Option<usize>,
@@ -88,6 +102,8 @@ Examples:
   minder log                                  runs, newest first
   minder log last                             the jobs of the last run
   minder log last 17                          everything about one job
+  minder log last 17 --stdout                 its output, after minder run --keep-output
+  minder log last 17 --stderr --attempt 1     that of its first try
   minder log 61c0 --failed                    failed jobs, with the last lines of their output
   minder log 61c0 --slow 5                    the five slowest jobs
   minder log last --failed --match x86        failed jobs with this text in their command

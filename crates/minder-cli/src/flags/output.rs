@@ -150,6 +150,14 @@ pub(crate) struct RecordFlags {
     #[arg(long)]
     pub(crate) sync: bool,
 
+    /// Keep the output of all jobs in the record.
+    ///
+    /// `minder log RUN JOB --stdout` shows it later, and with --attempt that of each try. A run stores
+    /// at most 512 MiB, which count in the limits of age and size of all records. Otherwise the record
+    /// has only the last lines of failed jobs.
+    #[arg(long, conflicts_with_all = ["no_record", "redact_args", "ungroup"])]
+    pub(crate) keep_output: bool,
+
     /// Keep arguments out of the record: they may be secrets.
     ///
     /// To resume such a run, provide its input again. The last lines of stderr are not recorded

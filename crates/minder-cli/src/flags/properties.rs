@@ -128,6 +128,7 @@ pub(super) const FLAGS: &[Flag] = &[
     // `RecordFlags` of `output.rs`
     user_file("no-record", PROTECTION),
     any_file("sync").attempt(),
+    any_file("keep-output").attempt(),
     user_file("redact-args", PROTECTION),
     user_file("joblog", FILES),
     typed_only("joblog-append", PARALLEL),

@@ -7,6 +7,7 @@ pub(crate) mod stream;
 pub(crate) mod stdio;
 pub(crate) mod store;
 pub(crate) mod gathered;
+pub(crate) mod stored;
 pub(crate) mod batch;
 pub(crate) mod waiting;
 pub(crate) mod sequencer;

@@ -470,6 +470,9 @@ impl<'a> Finisher<'a> {
             event.timed_out = matches!(cause, EndCause::TimedOut(_));
             event.cause = cause.journal_value().map(str::to_owned);
         }
+        if let Some(copy) = &mut running.output.copy {
+            event.stored = copy.take_segments();
+        }
         // The output may contain arguments.
         if !event.succeeded() && !self.context.config.record.redact {
             event.tail = running.output.tail(Stream::Stderr);

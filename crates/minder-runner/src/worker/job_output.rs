@@ -1,5 +1,8 @@
 //! The output of one running job on its worker thread.
 
+use std::fs::File;
+use std::ops::Range;
+
 use minder::Stream;
 use minder_record::event::{OsBytes, TAIL_MAX};
 
@@ -9,8 +12,9 @@ use crate::output::gathered::GatheredOutput;
 use crate::output::line_buffer::{LineBuffer, LineSink};
 use crate::output::sequencer::{LineDecoration, OutputSequencer};
 use crate::output::store::{JobFile, Location};
+use crate::output::stored::OutputCopy;
 use crate::results::{JobResults, cannot_write};
-use crate::text::os_error_text;
+use crate::text::{cannot_save_in, os_error_text};
 
 /// The output of a running job, and the way in which it is shown. Streams are indexed by
 /// `Stream as usize`.
@@ -40,6 +44,8 @@ pub(crate) struct JobOutput {
     pub(crate) results: Option<Box<JobResults>>,
     /// The output that is written after the end of the job.
     pub(crate) gathered: GatheredOutput,
+    /// The copy of the output for the record, with `--keep-output`.
+    pub(crate) copy: Option<Box<OutputCopy>>,
 }
 
 impl JobOutput {
@@ -89,6 +95,52 @@ impl JobOutput {
         }
     }
 
+    /// Notes bytes that do not come to the gathered output.
+    pub(crate) fn note_passed(&mut self, stream: Stream, bytes: &[u8]) {
+        self.tails[stream as usize].push(bytes);
+        if let Some(copy) = &mut self.copy {
+            copy.push(stream, bytes);
+        }
+    }
+
+    /// Notes a part of a file that does not come to the gathered output.
+    pub(crate) fn note_passed_file(&mut self, stream: Stream, file: &File, range: Range<u64>) {
+        self.tails[stream as usize].push(&last_bytes(file, range.end));
+        if let Some(copy) = &mut self.copy {
+            copy.push_file(stream, file, range);
+        }
+    }
+
+    /// Completes the copy for the record by what is in the gathered output.
+    ///
+    /// # Errors
+    /// One line: a file cannot be read or written.
+    fn complete_copy(&mut self) -> Result<(), String> {
+        let Some(copy) = &mut self.copy else { return Ok(()) };
+        let mut result = Ok(());
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let shows = self.results.as_ref().is_none_or(|results| results.shows(stream));
+            // Of lines, the gathered output repeats the last ones.
+            if copy.passed(stream) > 0 || !shows {
+                continue;
+            }
+            let segments = self.gathered.segments().iter().filter(|segment| segment.stream == stream);
+            let all: u64 = segments.map(|segment| segment.location.len()).sum();
+            // The header before the output is not the job's.
+            let mut header = all.saturating_sub(self.written[stream as usize]);
+            let copied = self.gathered.for_each_chunk(stream, &mut |bytes| {
+                let skipped = usize::try_from(header).unwrap_or(usize::MAX).min(bytes.len());
+                header -= skipped as u64;
+                copy.push(stream, &bytes[skipped..]);
+                Ok(())
+            });
+            result = result.and(copied);
+        }
+        result.map_err(|error| format!("cannot read the output of a job: {}", os_error_text(&error)))?;
+        copy.finish()
+            .map_err(|(dir, error)| cannot_save_in(&dir.display().to_string(), &os_error_text(&error)))
+    }
+
     /// Moves what was not written of the lines of both streams to the gathered output.
     pub(crate) fn gather_rest_of_lines(&mut self) {
         self.lines.take_rest(|stream, bytes| self.gathered.push(stream, bytes));
@@ -120,7 +172,7 @@ impl JobOutput {
         }
         gathered?;
         self.gather_rest_of_lines();
-        let Some(results) = &self.results else { return Ok(()) };
+        let Some(results) = &self.results else { return self.complete_copy() };
         for stream in [Stream::Stdout, Stream::Stderr] {
             let written = results.handed_over(stream);
             let written = written.map_err(|error| cannot_write(results.place(), &error))?;
@@ -128,9 +180,14 @@ impl JobOutput {
                 self.written[stream as usize] = len;
                 let end = file.metadata().map_or(len, |metadata| metadata.len());
                 self.tails[stream as usize].push(&last_bytes(file, end));
+                if let Some(copy) = &mut self.copy {
+                    copy.push_file(stream, file, end - len..end);
+                }
             }
         }
-        if let Some(line) = results.line() {
+        let line = results.line();
+        self.complete_copy()?;
+        if let Some(line) = line {
             self.gathered.push(Stream::Stdout, &line);
         }
         Ok(())

@@ -174,6 +174,7 @@ impl<'a> Preparer<'a> {
             running.output.header.push(b'\n');
         }
         let run = self.context.recorder.run();
+        running.output.copy = self.context.recorder.output_copy();
         running.output.results = JobResults::create(&config.files, values, run)?.map(Box::new);
         if config.pty {
             let size = terminal_size().map_or(TERMINAL, |size| Size::new(size.rows, size.columns));

@@ -4,7 +4,6 @@
 use minder::jobs::ChildControl;
 use minder::{Chunk, SpillFile, Stream};
 
-use super::job_output::last_bytes;
 use super::running_job::RunningJob;
 use crate::config::OutputView;
 use crate::context::RunContext;
@@ -42,12 +41,12 @@ impl RunningJob {
                 return false;
             }
             if !results.shows(stream) {
-                self.output.tails[stream as usize].push(&chunk);
+                self.output.note_passed(stream, &chunk);
                 return false;
             }
         }
         if context.config.view == OutputView::Lines {
-            self.output.tails[stream as usize].push(&chunk);
+            self.output.note_passed(stream, &chunk);
             let (lines, mut sink) = self.output.lines(context, self.number);
             if lines.push(stream, chunk, &mut sink) {
                 context.pool.wake();
@@ -55,7 +54,7 @@ impl RunningJob {
             return lines.is_blocked();
         }
         if self.output.is_live {
-            self.output.tails[stream as usize].push(&chunk);
+            self.output.note_passed(stream, &chunk);
             let decoration = self.output.line_decoration(stream);
             context.sequencer.show_chunk(self.number, stream, chunk, decoration);
         } else {
@@ -76,12 +75,12 @@ impl RunningJob {
                 return context.fail(cannot_write(results.place(), &error));
             }
             if !results.shows(stream) {
-                self.output.tails[stream as usize].push(&last_bytes(&spilled.file, end));
+                self.output.note_passed_file(stream, &spilled.file, spilled.start..end);
                 return JobFile::from(spilled).remove();
             }
         }
         if self.output.is_live {
-            self.output.tails[stream as usize].push(&last_bytes(&spilled.file, end));
+            self.output.note_passed_file(stream, &spilled.file, spilled.start..end);
             let decoration = self.output.line_decoration(stream);
             context.sequencer.show_file(self.number, stream, spilled, decoration);
         } else {
@@ -111,7 +110,7 @@ impl RunningJob {
             return;
         }
         output.forward_tried = true;
-        if output.style.is_some() || output.results.is_some() || context.config.pty {
+        if output.style.is_some() || output.results.is_some() || output.copy.is_some() || context.config.pty {
             return;
         }
         if let (Some(child), Some(file)) = (self.child, context.sequencer.open_to_forward()) {

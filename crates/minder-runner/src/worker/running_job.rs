@@ -140,6 +140,7 @@ impl RunningJob {
             leaked: false,
             timed_out: false,
             kept: Vec::new(),
+            stored: Vec::new(),
             tail: None,
             out_tail: None,
             attempts: None,

@@ -40,7 +40,7 @@ fn page_shows_everything_about_a_failed_job() {
     assert!(last.is_some_and(|line| line.starts_with("environment ")), "{page}");
     // A job that succeeded has no tails.
     let page = state.log("last 1").exit_code(0).text();
-    let rest = "6 B (not stored; --results DIR stores it)";
+    let rest = "6 B (not stored; --keep-output stores it)";
     assert_eq!((value_of(&page, "stdout"), value_of(&page, "ended")), (rest, "exit 0"), "{page}");
 }
 

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use minder_record::event::{JobFinished, OsBytes, OutputSegment};
-use minder_record::reader::Run;
+use minder_record::event::{JobFinished, OsBytes, OutputSegment, TAIL_MAX};
 
 use super::jobs::{exit_text, last_lines};
-use super::request::{Request, total};
+use super::request::{Request, absence};
 use super::runs::seconds;
 use super::select::{read_run, run_id};
+use super::stored::{Stream, stored_tail};
 use crate::export::rows::{JOBS, job as job_row};
 use crate::recorded::{self, command_text};
 use crate::ui::{format_bytes, time};
@@ -65,32 +65,13 @@ struct RecordedJob<'a> {
     waiting: &'a [OutputSegment],
 }
 
-/// Explains why there is no result of a job.
-fn absence(run: &Run, id: &str, number: u64) -> String {
-    let manifest = run.manifest.as_ref().ok();
-    let is_over = || run.attempts.last()?.finished.as_ref().filter(|end| end.why.is_none());
-    // A run that ended with no job left has recorded all of them.
-    let recorded = || is_over().and(run.jobs.keys().next_back().copied());
-    match manifest.and_then(total).or_else(recorded) {
-        _ if number == 0 => "jobs are counted from 1".to_owned(),
-        Some(1) if number > 1 => format!("run {id} has only job 1, no job {number}"),
-        Some(total) if number > total => format!("run {id} has jobs 1 to {total}, no job {number}"),
-        _ if run.alive => format!("job {number} of run {id} has not finished yet"),
-        _ => {
-            let hint = manifest.and_then(|manifest| recorded::resume_command(manifest, id));
-            let hint = hint.map_or_else(String::new, |command| format!(" ({command})"));
-            format!("job {number} of run {id} has no result: it did not run, or was cut off{hint}")
-        }
-    }
-}
-
 /// Returns where the output of a job can be found that is not in the record.
 fn rest(request: &Request<'_>) -> String {
     let output = request.flags.as_ref().map(|flags| &flags.output);
     match output.and_then(|output| output.results.as_ref()) {
         _ if output.is_some_and(|output| output.ungroup) => "with -u, jobs write past minder".to_owned(),
         Some(name) => format!("all of it is in the files of --results {}", name.display()),
-        None => "not stored; --results DIR stores it".to_owned(),
+        None => "not stored; --keep-output stores it".to_owned(),
     }
 }
 
@@ -169,16 +150,22 @@ impl RecordedJob<'_> {
         let resume = request.and_then(|request| recorded::resume_command(request.manifest, id));
         let resume = resume.map(|command| format!("; {} shows it", symbols.convert(&command)));
         let resume = resume.unwrap_or_default();
-        for (label, len, tail, stream) in
-            [("stdout", job.out, &job.out_tail, 1), ("stderr", job.err, &job.tail, 2)]
-        {
+        for (label, len, tail, stream) in [
+            ("stdout", job.out, &job.out_tail, Stream::Stdout),
+            ("stderr", job.err, &job.tail, Stream::Stderr),
+        ] {
+            let number = stream.number();
+            let stored = stored_tail(dir, job, stream, TAIL_MAX);
+            let is_stored = stored.is_some();
+            let tail = tail.as_ref().or(stored.as_ref());
+
             let waiting: Vec<_> =
-                waiting.iter().filter(|segment| segment.stream == stream).cloned().collect();
-            let lines = tail.as_ref().map_or_else(Vec::new, |tail| last_lines(tail, LINES_MAX));
-            let whole =
-                tail.as_ref().is_some_and(|tail| tail.0.len() as u64 == len && lines.len() < LINES_MAX);
+                waiting.iter().filter(|segment| segment.stream == number).cloned().collect();
+            let lines = tail.map_or_else(Vec::new, |tail| last_lines(tail, LINES_MAX));
+            let whole = tail.is_some_and(|tail| tail.0.len() as u64 == len && lines.len() < LINES_MAX);
             let place = match places(dir, &waiting).first() {
                 Some(path) => format!(" (waits in `{}`{resume})", path.display()),
+                None if is_stored && !whole => format!(" (minder log {id} {} --{label} shows it)", job.job),
                 None if whole || (len == 0 && !is_straight) => String::new(),
                 None => request.map_or_else(String::new, |request| format!(" ({})", rest(request))),
             };

@@ -9,6 +9,7 @@ mod runs;
 mod request;
 mod jobs;
 mod junit;
+mod stored;
 mod job;
 mod follow;
 mod sql;
@@ -23,6 +24,7 @@ pub(in crate::commands) use self::request::total;
 pub(in crate::commands) use self::runs::{RunCounts, run_text, seconds};
 use self::select::selected_runs;
 pub(in crate::commands) use self::select::{LAST, damage_text, find, last_here, run_id};
+use self::stored::Stream;
 use crate::flags::LogFlags;
 use minder_record::store;
 use minder_ui::rows::Format;
@@ -62,6 +64,13 @@ pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
     let dir = find(&root, name)?;
     let filter = Filter::of(flags);
     if let Some(number) = flags.job {
+        if flags.stdout || flags.stderr {
+            let stream = if flags.stdout { Stream::Stdout } else { Stream::Stderr };
+            return stored::print(out, &dir, number, stream, flags.attempt);
+        }
+        if flags.attempt.is_some() {
+            bail!("`--attempt` requires `--stdout` or `--stderr`");
+        }
         return job::show(out, &dir, number, format);
     }
     if flags.junit {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use minder_record::event::{JobFinished, OsBytes};
 use minder_record::manifest::{InputSource, Manifest};
+use minder_record::reader::Run;
 use minder_template::{Job, Template};
 
 use crate::config::recorded_template;
@@ -60,5 +61,24 @@ pub(in crate::commands) fn total(manifest: &Manifest) -> Option<u64> {
     match manifest.input {
         InputSource::Arguments { jobs, .. } => jobs,
         _ => None,
+    }
+}
+
+/// Explains why there is no result of a job.
+pub(super) fn absence(run: &Run, id: &str, number: u64) -> String {
+    let manifest = run.manifest.as_ref().ok();
+    let is_over = || run.attempts.last()?.finished.as_ref().filter(|end| end.why.is_none());
+    // A run that ended with no job left has recorded all of them.
+    let recorded = || is_over().and(run.jobs.keys().next_back().copied());
+    match manifest.and_then(total).or_else(recorded) {
+        _ if number == 0 => "jobs are counted from 1".to_owned(),
+        Some(1) if number > 1 => format!("run {id} has only job 1, no job {number}"),
+        Some(total) if number > total => format!("run {id} has jobs 1 to {total}, no job {number}"),
+        _ if run.alive => format!("job {number} of run {id} has not finished yet"),
+        _ => {
+            let hint = manifest.and_then(|manifest| recorded::resume_command(manifest, id));
+            let hint = hint.map_or_else(String::new, |command| format!(" ({command})"));
+            format!("job {number} of run {id} has no result: it did not run, or was cut off{hint}")
+        }
     }
 }
