@@ -8,6 +8,7 @@ mod job;
 mod job_status;
 mod running;
 mod prune;
+#[cfg(unix)] // Lines of a shell.
 mod stored;
 
 use std::ffi::OsStr;

@@ -51,7 +51,14 @@ impl StoredFile {
         if !bytes.is_empty() {
             let file = match file {
                 Some(file) => file,
-                None => file.insert(create_private_file(&self.dir.join(&self.name))?),
+                None => {
+                    let created = create_private_file(&self.dir.join(&self.name))?;
+                    if self.sync {
+                        // Some systems do not open directories, and do not need this.
+                        File::open(&self.dir).map_or(Ok(()), |dir| dir.sync_all())?;
+                    }
+                    file.insert(created)
+                }
             };
             write_all_at(file, bytes, start)?;
             if self.sync {

@@ -14,7 +14,7 @@ use crate::output::sequencer::{LineDecoration, OutputSequencer};
 use crate::output::store::{JobFile, Location};
 use crate::output::stored::OutputCopy;
 use crate::results::{JobResults, cannot_write};
-use crate::text::{cannot_save_in, os_error_text};
+use crate::text::os_error_text;
 
 /// The output of a running job, and the way in which it is shown. Streams are indexed by
 /// `Stream as usize`.
@@ -137,8 +137,9 @@ impl JobOutput {
             result = result.and(copied);
         }
         result.map_err(|error| format!("cannot read the output of a job: {}", os_error_text(&error)))?;
-        copy.finish()
-            .map_err(|(dir, error)| cannot_save_in(&dir.display().to_string(), &os_error_text(&error)))
+        copy.finish().map_err(|(dir, error)| {
+            format!("cannot write the record in `{}`: {}", dir.display(), os_error_text(&error))
+        })
     }
 
     /// Moves what was not written of the lines of both streams to the gathered output.

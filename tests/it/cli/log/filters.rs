@@ -22,8 +22,10 @@ fn match_selects_by_the_command_as_typed() {
     let state = state();
     assert_eq!(jobs(&state.log("aaaa --match 3").exit_code(0).stderr("")), ["2", "4"]);
     // The text may be in the command as well as in an argument.
-    assert_eq!(jobs(&state.with("log --match", &["exit 3"]).exit_code(0).stderr("")), ["2"]);
-    assert_eq!(jobs(&state.with("log aaaa --match", &["exit "]).exit_code(0)).len(), 5);
+    if cfg!(unix) {
+        assert_eq!(jobs(&state.with("log --match", &["exit 3"]).exit_code(0).stderr("")), ["2"]);
+        assert_eq!(jobs(&state.with("log aaaa --match", &["exit "]).exit_code(0)).len(), 5);
+    }
     let none = "minder: run aaaa0001: no job has `EXIT` in its command\n";
     assert_eq!(state.log("aaaa --match EXIT").exit_code(0).stderr(none).text(), "");
     assert_eq!(state.log("aaaa --match EXIT --json").exit_code(0).stderr("").text(), "");

@@ -44,7 +44,6 @@ fn output_is_kept_in_every_mode() {
     assert!(page.contains("\nstdout      10 B\n    out b\n    part\n"), "{page}");
 }
 
-#[cfg(unix)] // seq.
 #[test]
 fn large_outputs_of_jobs_at_once_are_kept_apart() {
     let state = State::new();
@@ -75,9 +74,6 @@ fn output_of_each_try_is_kept() {
     let state = State::new();
     let tries = state.file("tries");
     let line = format!("echo x >>{0}; echo try $(wc -l <{0}); exit 3", path(&tries));
-    if cfg!(windows) {
-        return; // A shell line of Unix.
-    }
     lines(&state, "--keep-output --retries 3", &line, &["a"]).exit_code(1);
     let read = |attempt: u32| state.log(&format!("last 1 --stdout --attempt {attempt}")).exit_code(0).text();
     assert_eq!([1, 2, 3].map(read), ["try 1\n", "try 2\n", "try 3\n"]);
@@ -110,7 +106,6 @@ fn nothing_is_kept_without_the_flag() {
     assert!(page.contains(" B (not stored; --keep-output stores it)\n"), "{page}");
 }
 
-#[cfg(unix)] // seq.
 #[test]
 fn end_of_a_failed_job_is_printed_without_the_flag() {
     let state = State::new();
