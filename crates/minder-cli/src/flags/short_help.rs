@@ -20,7 +20,7 @@ fn hide_rare_flag(flag: Arg) -> Arg {
 /// The commands by purpose. A command that is in no group is shown in the last one.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Run commands", &["run", "resume", "retry", "relay"]),
-    ("Look back", &["log", "advise"]),
+    ("Look back", &["log", "status", "advise"]),
     ("Command lines of other tools", &["parallel, sem", "xargs"]),
     ("Measure this machine", &["doctor", "clock", "bench"]),
     ("Help and setup", &["help", "man", "completions", "uninstall"]),

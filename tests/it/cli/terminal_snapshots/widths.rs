@@ -130,6 +130,9 @@ fn tables_fit_80_columns() {
 
 #[test]
 fn list_of_runs_and_status_use_the_width_for_commands() {
+    let changing =
+        regex::Regex::new(r"resume [0-9a-f]{4}\b|(today|yesterday) +\S+").expect("compile pattern");
+    let pid = regex::Regex::new(r"pid \d+").expect("compile pattern");
     for columns in [80, 120] {
         let Some(terminal) = Terminal::open_with(columns, &[]) else { return };
         let line =
@@ -139,15 +142,12 @@ fn list_of_runs_and_status_use_the_width_for_commands() {
         terminal.clear();
         terminal.line("minder log");
         let screen = even(&terminal.wait_for_prompt(" left · "));
-        let changing =
-            regex::Regex::new(r"resume [0-9a-f]{4}\b|(today|yesterday) +\S+").expect("compile pattern");
         let list = changing.replace_all(&screen, "CHANGING");
         insta::assert_snapshot!(format!("runs-{columns}"), list);
         terminal.line("minder run -j2 child await go-{} {} ::: one two three 2>/dev/null &");
         terminal.clear();
         terminal.line("until minder status 2>&1 | grep -q '2 running'; do :; done; clear; minder status");
         let screen = terminal.wait_for_prompt("go-two");
-        let pid = regex::Regex::new(r"pid \d+").expect("compile pattern");
         insta::assert_snapshot!(format!("status-{columns}"), pid.replace_all(&even(&screen), "pid PID"));
         for name in ["one", "two", "three"] {
             std::fs::write(terminal.work(&format!("go-{name}")), "").expect("write file");
