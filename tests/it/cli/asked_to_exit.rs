@@ -70,7 +70,11 @@ fn interrupted_job_that_exits_with_0_runs_again() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let place = Place::new();
         let ended = interrupted(&place, "-j2 --joblog ../jobs", &["a", "b", "c"], 2, signal);
-        assert!(ended.err.contains("0 jobs") && ended.err.contains("2 cut off"), "{signal:?}: {}", ended.err);
+        assert!(
+            ended.err.contains("0 of 3 done") && ended.err.contains("2 cut off"),
+            "{signal:?}: {}",
+            ended.err
+        );
         assert_eq!(file(&place.at("jobs")).lines().count(), 1, "{signal:?}: only the header");
         let mut again = Run::start(&place.command("resume"));
         again.wait_until_true("begun jobs", || file(&place.at("log")).lines().count() == 4);

@@ -205,7 +205,7 @@ fn retry_runs_failed_jobs_alone() {
         .error_line(&["nothing to retry", "(3 jobs, not complete: minder resume "]);
     // Two jobs never ran, and a retry does not change that.
     let listed = place.ended("log").exit_code(0).text();
-    assert!(listed.contains("(enough have failed, 2 not run: minder resume "), "{listed}");
+    assert!(listed.contains("enough have failed · 2 left · minder resume "), "{listed}");
     assert_eq!(log(), "a\nb\nc\na\nc\nc\n");
     // The rest fails and succeeds: `--failed` runs both kinds again.
     let first = place.ended("resume -j1 --halt soon,fail=1").exit_code(3).stderr_contains("(2 of 5 left)");

@@ -204,6 +204,7 @@ fn bash_completes_flags() {
 
 /// Returns what a shell prints that runs `script` in a directory with the completions, in the file
 /// `completions`, and with a run, in the record, and two profiles. `None` if the shell is absent.
+#[cfg(unix)]
 fn completed(shell: &str, words: &[&str], script: &str) -> Option<String> {
     find(shell)?;
     let dir = temp_dir();
@@ -216,8 +217,10 @@ fn completed(shell: &str, words: &[&str], script: &str) -> Option<String> {
     let state = at("state");
     let mut run = minder("run echo ::: a");
     Run::start(run.env("MINDER_STATE_DIR", &state).current_dir(dir.path())).wait().exit_code(0);
-    let program = PathBuf::from(super::MINDER);
-    let mut paths = vec![program.parent().expect("find directory of minder").to_owned()];
+    // The tests' command has another name.
+    std::fs::create_dir(at("bin")).expect("create directory");
+    std::os::unix::fs::symlink(super::MINDER, at("bin/minder")).expect("create symbolic link");
+    let mut paths = vec![at("bin")];
     paths.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
     let mut command = Command::new(shell);
     command.args(words).arg(at("script")).current_dir(dir.path()).env("HOME", dir.path());
@@ -227,6 +230,7 @@ fn completed(shell: &str, words: &[&str], script: &str) -> Option<String> {
     Some(ended.text().replace(id.file_name().to_string_lossy().as_ref(), "ID"))
 }
 
+#[cfg(unix)] // Shells of Unix.
 #[test]
 fn bash_completes_names() {
     let mut script = "source ./completions\ntry() {\nCOMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
@@ -244,7 +248,7 @@ fn bash_completes_names() {
         ("run -k -j 8 bas", "bas"),
         ("run bash ''", ""),
         ("run ./scr", ""),
-        ("run --keep", "--keep-order"),
+        ("run --keep", "--keep-order --keep-output"),
         ("run --profile ''", "ci night"),
         ("run --profile = n", "night"),
         ("config --profile c", "ci"),
@@ -268,6 +272,7 @@ fn bash_completes_names() {
     }
 }
 
+#[cfg(unix)] // Shells of Unix.
 #[test]
 fn fish_completes_names() {
     let cases = [
@@ -283,6 +288,7 @@ fn fish_completes_names() {
     }
 }
 
+#[cfg(unix)] // Shells of Unix.
 #[test]
 fn zsh_completes_names() {
     let script = "compdef() { }\n_describe() { print -l -- ${(P)3} }\nsource ./completions\n\

@@ -148,7 +148,7 @@ fn messages_wait_for_a_reader_of_stderr_and_jobs_do_not() {
     let read = read_all(reader);
     live.wait().exit_code(3);
     let rest = read.strip_prefix(&much()).expect("the output of the job comes first, and whole");
-    assert_eq!(rest.matches("FAIL (timed out after 1.0 s)").count(), 3, "{rest}");
+    assert_eq!(rest.matches(" (timed out after 1.0 s) trap").count(), 3, "{rest}");
     assert!(rest.contains("3 timed out"), "{rest}");
 }
 
