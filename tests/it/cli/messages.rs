@@ -547,14 +547,26 @@ fn missing_verb_shows_help_as_an_error() {
     );
 }
 
+/// The longest message that is not a list of names, in characters.
+const LENGTH_MAX: usize = 300;
+
+/// See docs/development/messages.md.
 #[test]
 fn each_message_follows_the_style() {
+    let number = regex::Regex::new(r"\d (x|us)\b").expect("compile pattern");
     for (table, text) in TABLES {
         for line in text.lines().filter(|line| line.starts_with("minder: ")) {
             let begin = line["minder: ".len()..].chars().next().unwrap_or_default();
             assert!(!begin.is_uppercase(), "{table}: a capital: {line}");
             assert!(!line.ends_with('.'), "{table}: a full stop: {line}");
             assert!(!line.contains("(os error"), "{table}: a number of the system: {line}");
+            assert!(!line.contains('!') || line.contains('`'), "{table}: an exclamation mark: {line}");
+            let hints = ["(see ", "hint: ", "did you mean "].map(|hint| line.matches(hint).count());
+            assert!(hints.iter().all(|count| *count <= 1), "{table}: a second hint: {line}");
+            let is_list = line.contains("x".repeat(100).as_str());
+            assert!(is_list || line.chars().count() <= LENGTH_MAX, "{table}: too long: {line}");
+            let plain = line.split('`').step_by(2).collect::<Vec<_>>().join(" ");
+            assert!(!number.is_match(&plain), "{table}: a number with a unit: {line}");
         }
     }
 }
