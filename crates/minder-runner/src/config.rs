@@ -326,6 +326,10 @@ pub struct Control {
     pub close_fds: bool,
     /// The increment of the niceness of jobs.
     pub nice: i32,
+    /// The most bytes of address space of each process of a job.
+    pub memory_max: Option<u64>,
+    /// The most seconds of processor time of each process of a job.
+    pub cpu_max: Option<u64>,
     /// The timer slack of jobs, if they do not inherit it.
     pub timer_slack: Option<Duration>,
     /// The working directory of jobs, with placeholders.

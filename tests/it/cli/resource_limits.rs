@@ -341,3 +341,13 @@ fn dry_run_fails_the_jobs_that_a_run_would_fail() {
         assert_eq!(ended.err.lines().count(), usize::from(code), "{ended:?}");
     }
 }
+
+#[cfg(target_os = "linux")] // The limits are those of Linux.
+#[test]
+fn memory_and_processor_time_of_each_process_are_limited() {
+    let run = |flags: &str, line: &str| Run::start(minder(flags).args([line, ":::", "a"])).wait();
+    let ended = run("run --memory-max 2G --cpu-max 1.2", ": {}; ulimit -v; ulimit -t; ulimit -Ht");
+    assert_eq!(ended.exit_code(0).text(), "2097152\n2\n3\n");
+    let ended = run("run --cpu-max 1", ": {}; while :; do :; done").exit_code(1);
+    assert!(ended.err.contains("(killed by XCPU, "), "{}", ended.err);
+}

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use minder::jobs::{HaltPolicy, HaltTrigger, Threshold};
 use minder::{Signal, Termination};
 
-use crate::flags::RunFlags;
+use crate::flags::{ControlFlags, RunFlags};
 use minder_runner::conditions::{self, Conditions};
 use minder_runner::config::{Control, JobStdin, LimitPer, Timeout};
 use minder_template::{Options, Template};
@@ -30,6 +30,7 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
     {
         bail!("--process-slot-var: invalid name `{}`: expected a variable's name", name.display());
     }
+    check_limits(control)?;
     if control.timer_slack.is_some() && minder::clock::resolution().timer_slack.is_none() {
         bail!("--timer-slack: the timers of this system have no slack that could be set: leave the flag out");
     }
@@ -68,6 +69,8 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
             nice if flags.parallel_env && nice != 0 => minder_os::limits::nice_increment(nice),
             nice => nice,
         },
+        memory_max: control.memory_max,
+        cpu_max: control.cpu_max.map(|time| time.as_secs_f64().ceil().max(1.0) as u64),
         timer_slack: control.timer_slack,
         directory: control.wd.as_ref().map(|dir| Template::text(dir, options)),
         env,
@@ -100,6 +103,15 @@ fn read_env_file(path: &Path, env: &mut Vec<(OsString, OsString)>) -> Result<()>
         }
     }
     Ok(())
+}
+
+/// Refuses limits of jobs that this system does not have.
+fn check_limits(control: &ControlFlags) -> Result<()> {
+    let limits = [(control.memory_max.is_some(), "--memory-max"), (control.cpu_max.is_some(), "--cpu-max")];
+    match limits.iter().find(|(is_given, _)| *is_given && std::env::consts::OS != "linux") {
+        Some((_, flag)) => bail!("{flag}: jobs have no such limit on this system: leave the flag out"),
+        None => Ok(()),
+    }
 }
 
 /// Variables that flags set for the jobs.

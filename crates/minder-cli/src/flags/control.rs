@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use minder_ui::units::{count, fine_time, rate, time};
+use minder_ui::units::{count, fine_time, positive, rate, time};
 
 // See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]
@@ -64,6 +64,21 @@ pub(crate) struct ControlFlags {
     /// Start no job while the load is N or more; N%: of processors.
     #[arg(long, value_name = "N|N%", help_heading = "Load and memory")]
     pub(crate) load: Option<String>,
+
+    /// Let each process of a job use at most this much memory (Linux).
+    ///
+    /// It is the limit of its address space, RLIMIT_AS, as `ulimit -v` sets it: a program that asks for more
+    /// gets an error, and usually fails. Programs that reserve much more than they use, such as Java and Go,
+    /// need a higher value. The processes of a job are not added up.
+    #[arg(long, value_name = "SIZE", value_parser = positive, help_heading = "Load and memory")]
+    pub(crate) memory_max: Option<u64>,
+
+    /// Let each process of a job use at most this much processor time (Linux).
+    ///
+    /// Whole seconds, rounded up: RLIMIT_CPU, as `ulimit -t` sets it. The process gets SIGXCPU, and SIGKILL a
+    /// second later. --timeout limits the elapsed time of a job.
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Load and memory")]
+    pub(crate) cpu_max: Option<Duration>,
 
     /// Start no job with less free memory.
     ///

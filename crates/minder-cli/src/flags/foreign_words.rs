@@ -59,8 +59,7 @@ const RUN_FLAGS: &[Row] = &[
     ("--load-average", "use `--load N`"),
     (
         "--mem --mem-limit --memory --memory-limit --rlimit --ulimit",
-        "minder sets no limits for jobs: `ulimit -v KIB` at the beginning of a shell line does \
-         (`--memfree SIZE` only delays starts)",
+        "use `--memory-max SIZE`, which limits each process of a job (`--memfree SIZE` only delays starts)",
     ),
     (
         "--limit-rate --max-rate --rate-limit --throttle",

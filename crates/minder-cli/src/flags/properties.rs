@@ -92,6 +92,8 @@ pub(super) const FLAGS: &[Flag] = &[
     any_file("rate").attempt(),
     user_file("limit-per", COMMAND).attempt(),
     any_file("load").attempt(),
+    any_file("memory-max").attempt(),
+    any_file("cpu-max").attempt(),
     any_file("memfree").attempt(),
     any_file("memsuspend").attempt(),
     any_file("noswap").attempt(),

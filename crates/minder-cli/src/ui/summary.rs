@@ -265,6 +265,8 @@ pub(crate) fn signal_name(signal: i32) -> Option<&'static str> {
         13 => "PIPE",
         14 => "ALRM",
         15 => "TERM",
+        24 => "XCPU",
+        25 => "XFSZ",
         _ => return None,
     })
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use minder::jobs::{Attempt, SpawnRequest};
-use minder::{Command, Group, OutputMode, OverflowPolicy, Size, SpawnOptions, Stdio, Stream};
+use minder::{Command, Group, OutputMode, OverflowPolicy, Resource, Size, SpawnOptions, Stdio, Stream};
 use minder_os::terminal::{TerminalModes, terminal_size};
 use minder_template::Job;
 
@@ -296,6 +296,13 @@ impl<'a> Preparer<'a> {
         let environment = self.context.environment;
         command.descriptors(&environment.descriptors).environment(&environment.variables);
         command.nice(control.nice);
+        if let Some(bytes) = control.memory_max {
+            command.limit(Resource::AddressSpace, Some(bytes), Some(bytes));
+        }
+        if let Some(seconds) = control.cpu_max {
+            // SIGXCPU comes at the soft limit, SIGKILL at the hard one.
+            command.limit(Resource::CpuTime, Some(seconds), Some(seconds + 1));
+        }
         if let Some(slack) = control.timer_slack {
             command.timer_slack(slack);
         }
