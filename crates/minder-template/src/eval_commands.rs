@@ -237,7 +237,8 @@ fn perl_files(rule: &ProgramRule, program: &str, words: &[Word], code: &[usize])
 }
 
 /// Returns the arguments of the program `known` if `word` names it. `known` may end in a
-/// subcommand, as in `git rebase`; the arguments are then those of the subcommand.
+/// subcommand, as in `git rebase`; the arguments are then those of the subcommand. A subcommand of minder
+/// is its first argument: behind another one, such as `relay`, it may be a word of any command.
 fn arguments_of<'w>(known: &str, word: &Word, rest: &'w [Word]) -> Option<&'w [Word]> {
     let (program, subcommand) = match known.split_once(' ') {
         Some((program, subcommand)) => (program, Some(subcommand)),
@@ -256,7 +257,10 @@ fn arguments_of<'w>(known: &str, word: &Word, rest: &'w [Word]) -> Option<&'w [W
     }
     let Some(subcommand) = subcommand else { return Some(rest) };
     let is_subcommand = |word: &Word| word.first_expansion.is_none() && word.text == subcommand.as_bytes();
-    let at = rest.iter().position(is_subcommand)?;
+    let at = match program {
+        "minder" => rest.first().is_some_and(is_subcommand).then_some(0)?,
+        _ => rest.iter().position(is_subcommand)?,
+    };
     Some(&rest[at + 1..])
 }
 
@@ -375,15 +379,19 @@ fn semaphore_name(words: &[Word]) -> Option<usize> {
         let next = words.get(at + 1);
         at += match word.text.as_slice() {
             b"--fg" | b"--bg" => 1,
-            b"-j" if next.is_some_and(|next| next.text.iter().all(u8::is_ascii_digit)) => 2,
+            b"-j" if next.is_some_and(|next| is_number(&next.text)) => 2,
             b"--id" | b"--semaphore-name" => {
                 let is_one = |next: &&Word| next.placeholder.is_some() && next.is_single_value();
                 return next.filter(is_one).filter(|next| !next.one_of_several).map(|_| at + 1);
             }
-            text if text.starts_with(b"-j") && text[2..].iter().all(u8::is_ascii_digit) => 1,
+            text if text.strip_prefix(b"-j").is_some_and(is_number) => 1,
             _ => return None,
         };
     }
+}
+
+fn is_number(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
 /// Returns whether an option, such as `-f` or `-nf`, names a file with the program text.

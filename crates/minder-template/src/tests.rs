@@ -310,8 +310,14 @@ fn placeholder_may_name_a_semaphore() {
         "minder sem --id a{} {2}",
         "minder sem --zz --id {} x",
         "minder run --id {} x",
+        "minder sem -j --id {} x",
+        "minder relay awk {} sem",
+        "minder relay ssh h docker {} run img",
+        "minder relay ssh h minder sem --fg --id {} true",
+        "minder xargs ssh h sem --fg --id {} echo",
+        "minder relay watch -n1 {} sem --id x",
     ] {
-        assert_refused(command, "the program text of");
+        assert!(parse(command).is_err(), "{command}");
     }
 }
 

@@ -404,17 +404,21 @@ fn skip_comments_leaves_out_lines_of_files_alone() {
 fn env_file_sets_variables_that_env_overrides() {
     let dir = temp_dir();
     let file = dir.path().join("job.env");
-    let text = "# comment\nexport FIRST=1\n\nSECOND=\"two words\"\nTHIRD='$FIRST'\nFOURTH=$FIRST/4\n";
+    let text =
+        "# comment\nexport FIRST=1\n\nSECOND=\"two words\"\nTHIRD='$FIRST'\nFOURTH=pa$$word # comment\n";
     std::fs::write(&file, text).expect("write file");
     let shown = |more: &[&str]| {
         let mut command = minder("run -k --env-file");
         command.arg(&file).args(more).args([TEST_CHILD, "variable", ":::"]);
         Run::start(command.args(["FIRST", "SECOND", "THIRD", "FOURTH"])).wait().exit_code(0).text()
     };
-    assert_eq!(shown(&[]), "1\ntwo words\n$FIRST\n1/4\n");
-    assert_eq!(shown(&["--env", "FIRST=9"]), "9\ntwo words\n$FIRST\n1/4\n");
+    assert_eq!(shown(&[]), "1\ntwo words\n$FIRST\npa$$word\n");
+    assert_eq!(shown(&["--env", "FIRST=9"]), "9\ntwo words\n$FIRST\npa$$word\n");
 
     std::fs::write(&file, vec![b'#'; (1 << 20) + 1]).expect("write file");
     let refused = Run::start(minder("run --env-file").arg(&file).args(["true", ":::", "a"])).wait();
     assert!(refused.exit_code(255).err.ends_with("it has more than 1 MiB\n"));
+    std::fs::write(&file, "A=1\n".repeat(5001)).expect("write file");
+    let refused = Run::start(minder("run --env-file").arg(&file).args(["true", ":::", "a"])).wait();
+    assert!(refused.exit_code(255).err.ends_with("it has more than 5,000 variables\n"));
 }

@@ -38,6 +38,11 @@ impl SemArgs {
         if let Some(flag) = args.run_flag_names().iter().find(|flag| !ACCEPTED_FLAGS.contains(flag)) {
             bail!("`{flag}` cannot be used with sem, which runs the command as it is");
         }
+        if let Some(flag) = args.own_flags().first() {
+            let name = flag.to_string_lossy();
+            let name = name.split('=').next().unwrap_or_default();
+            bail!("`{name}` cannot be used with sem, which runs the command as it is");
+        }
         if let Some(separator) = args.command().iter().find(|arg| *arg == ":::" || *arg == "::::") {
             bail!("`{}` cannot be used with sem, which reads no arguments", separator.display());
         }

@@ -119,6 +119,7 @@ fn pairs(flags: &RunFlags) -> Vec<Pair> {
         (parts, (input.order.is_some(), "--order")),
         (parts, (control.tty, "--tty")),
         (parts, (!control.limit_per.is_empty(), "--limit-per")),
+        (parts, (input.skip_comments, "--skip-comments")),
     ];
     // These show output while a job runs, or show names in place of output.
     let (is_timed, timed) = output_time_flag(output).map_or((false, ""), |flag| (true, flag));

@@ -1,15 +1,14 @@
 //! Flags that delay, terminate and retry jobs.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use minder::jobs::{HaltPolicy, HaltTrigger, Threshold};
 use minder::{Signal, Termination};
 
+use super::env_file;
 use crate::flags::{ControlFlags, RunFlags};
 use minder_runner::conditions::{self, Conditions};
 use minder_runner::config::{Control, JobStdin, LimitPer, Timeout};
@@ -18,8 +17,6 @@ use minder_ui::units::time;
 
 /// The default of `--retry-delay` for `--retries 0`, which retries a job until it succeeds.
 const ENDLESS_RETRY_DELAY: Duration = Duration::from_secs(1);
-/// The largest file of variables: more does not fit into the environment of a program.
-const ENV_FILE_MAX: u64 = 1 << 20;
 
 /// Returns the time-outs, retries, conditions and environment of the jobs.
 pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
@@ -82,29 +79,6 @@ pub(super) fn control(flags: &RunFlags, options: &Options) -> Result<Control> {
     })
 }
 
-/// Adds the variables of a file. No message shows its text, which may be a secret.
-fn read_env_file(path: &Path, env: &mut Vec<(OsString, OsString)>) -> Result<()> {
-    let cannot = || format!("cannot use --env-file `{}`", path.display());
-    let mut bytes = Vec::new();
-    let file = File::open(path).with_context(cannot)?;
-    file.take(ENV_FILE_MAX + 1).read_to_end(&mut bytes).with_context(cannot)?;
-    if bytes.len() as u64 > ENV_FILE_MAX {
-        bail!("{}: it has more than 1 MiB", cannot());
-    }
-    let Ok(text) = String::from_utf8(bytes) else { bail!("{}: it is not UTF-8", cannot()) };
-    for variable in dotenvy::from_read_iter(text.as_bytes()) {
-        match variable {
-            Ok((name, value)) => env.push((name.into(), value.into())),
-            Err(dotenvy::Error::LineParse(wrong, _)) => {
-                let line = text.lines().take_while(|line| !line.contains(&wrong)).count() + 1;
-                bail!("{}: line {line}: expected NAME=VALUE, or NAME='VALUE' for other characters", cannot());
-            }
-            Err(error) => bail!("{}: {error}", cannot()),
-        }
-    }
-    Ok(())
-}
-
 /// Refuses limits of jobs that this system does not have.
 fn check_limits(control: &ControlFlags) -> Result<()> {
     let limits = [(control.memory_max.is_some(), "--memory-max"), (control.cpu_max.is_some(), "--cpu-max")];
@@ -128,7 +102,7 @@ fn job_variables(flags: &RunFlags, options: &Options) -> Result<JobVariables> {
     let control = &flags.control;
     let mut variables = JobVariables::default();
     for file in &control.env_file {
-        read_env_file(file, &mut variables.env)?;
+        env_file::read(file, &mut variables.env)?;
     }
     for variable in &control.env {
         let bytes = variable.as_encoded_bytes();

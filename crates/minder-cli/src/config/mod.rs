@@ -19,6 +19,7 @@ use minder_template::{Options, Template};
 
 mod job_reports;
 mod conflicts;
+mod env_file;
 mod control;
 mod input;
 mod commands;

@@ -150,10 +150,9 @@ pub(crate) struct ControlFlags {
 
     /// Set variables for the jobs from lines NAME=VALUE of a file.
     ///
-    /// Empty lines and comments are skipped, `export` before a name is accepted, and values may be quoted as
-    /// in a shell: in double quotes and without quotes, $NAME stands for a variable. No line is run. --env
-    /// overrides them, and so does a later file. The file is read again by `minder resume`; the record has
-    /// its name only.
+    /// Empty lines and comments are skipped, `export` before a name is accepted, and a value may be in single
+    /// or double quotes. Nothing is expanded: `$` is a character as any other. --env overrides them, and so
+    /// does a later file. The file is read again by `minder resume`; the record has its name only.
     #[arg(long, value_name = "FILE", help_heading = "Environment of the jobs")]
     pub(crate) env_file: Vec<PathBuf>,
 

@@ -58,13 +58,18 @@ const RUN_FLAGS: &[Row] = &[
     ),
     ("--load-average", "use `--load N`"),
     (
-        "--mem --mem-limit --memory --memory-limit --rlimit --ulimit",
+        "--max-mem --max-memory --mem --mem-limit --memory --memory-limit --rlimit --ulimit",
         "use `--memory-max SIZE`, which limits each process of a job (`--memfree SIZE` only delays starts)",
     ),
     (
         "--limit-rate --max-rate --rate-limit --throttle",
         "use `--rate N/s`, or `--delay TIME` between two starts",
     ),
+    ("--per-host --per-key", "use `--limit-per {1} N`, with the placeholder of the host"),
+    ("--longest-first", "use `--order longest`"),
+    ("--backoff --retry-backoff", "use `--retry-delay TIME`, which doubles with each retry"),
+    ("--dotenv", "use `--env-file FILE`"),
+    ("--ignore-comments", "use `--skip-comments`"),
     ("--chdir --cwd --dir --directory", "use `--wd DIR`"),
     (
         "-S --sshlogin --onall --nonall",
@@ -110,8 +115,8 @@ const RUN_FLAGS: &[Row] = &[
     ("--label --prefix", "use `--tag`"),
     (
         "--name --names",
-        "`--tagstring {1} {2} ::: NAME… :::+ PROGRAM…` begins each line with a name, `--tag` with the \
-         argument",
+        "`--tagstring {1} {2} ::: NAME… :::+ PROGRAM…` begins each line with a name (a program is one word), \
+         `--tag` with the argument",
     ),
     ("--no-capture", "use `--lb` for whole lines, or `-u` for jobs that write themselves"),
     ("--output-sync", "the output of a job is shown as a whole (`--group` is the default)"),
@@ -125,7 +130,7 @@ const RUN_FLAGS: &[Row] = &[
     ("--progress-bar --show-progress", "use `--bar`, or `--progress` for the running jobs"),
     ("--status", "use `--bar`"),
     ("--no-progress", "use `--no-status`"),
-    ("--no-color", "use `--color never`"),
+    ("--no-color", "use `--color=never`"),
     ("--sound", "use `--notify`, which reports the end of the run"),
     ("--tmux", "minder opens no windows (`--pty` gives each job a terminal)"),
     // The record.
@@ -174,8 +179,13 @@ const MINDER_WORDS: &[Row] = &[
     ("-v", "use `minder --version`"),
     ("exec", "use `minder run COMMAND ::: ARGUMENT`"),
     (
-        "history jobs list ls ps show",
-        "use `minder log` for the runs, `minder log last` for the jobs of the last one",
+        "history jobs list ls ps show top",
+        "use `minder status` for what runs now, `minder log` for the runs, `minder log last` for the jobs of \
+         the last one",
+    ),
+    (
+        "kill stop",
+        "`minder status --json` has the process of each running job; a signal to its group ends it",
     ),
     ("failed failures", "use `minder log --failed`"),
     ("export junit", "use `minder log last` with `--csv`, `--json`, `--junit` or `--sqlite FILE`"),
@@ -242,7 +252,7 @@ mod tests {
         for flag in ["--cache-dir", "--env-file", "--retry-on-failure", "--hide-output", "--exit-statu"] {
             assert_eq!(related_flag("run", flag), None, "{flag}");
         }
-        for flag in ["--io-threads", "--max-memory", "--max-output", "--network-retry", "--no-workers"] {
+        for flag in ["--io-threads", "--max-output", "--network-retry", "--no-workers"] {
             assert_eq!(related_flag("run", flag), None, "{flag}");
         }
         assert_eq!(related_flag("run", "--num-threads"), Some("use `-j N`"));
@@ -287,7 +297,8 @@ mod tests {
                 let code = answer.split('`').skip(1).step_by(2).flat_map(|code| code.split(' '));
                 quoted.extend(
                     code.filter(|word| word.starts_with('-'))
-                        .map(|flag| if flag == "-n0" { "-n" } else { flag }),
+                        .map(|flag| if flag == "-n0" { "-n" } else { flag })
+                        .map(|flag| flag.split_once('=').map_or(flag, |(flag, _)| flag)),
                 );
             }
         }

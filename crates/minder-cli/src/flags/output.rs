@@ -155,7 +155,7 @@ pub(crate) struct RecordFlags {
     /// `minder log RUN JOB --stdout` shows it later, and with --attempt that of each try. A run stores
     /// at most 512 MiB, which count in the limits of age and size of all records. Otherwise the record
     /// has only the last lines of failed jobs.
-    #[arg(long, conflicts_with_all = ["no_record", "redact_args", "ungroup"])]
+    #[arg(long, conflicts_with_all = ["no_record", "redact_args", "ungroup", "tty"])]
     pub(crate) keep_output: bool,
 
     /// Keep arguments out of the record: they may be secrets.

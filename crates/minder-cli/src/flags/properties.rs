@@ -90,7 +90,7 @@ pub(super) const FLAGS: &[Flag] = &[
     any_file("termseq").attempt(),
     any_file("delay").daily().attempt(),
     any_file("rate").attempt(),
-    user_file("limit-per", COMMAND).attempt(),
+    typed_only("limit-per", ONE_LINE).attempt(),
     any_file("load").attempt(),
     any_file("memory-max").attempt(),
     any_file("cpu-max").attempt(),

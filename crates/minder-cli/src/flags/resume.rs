@@ -105,6 +105,11 @@ impl FromArgMatches for TypedFlags {
                 typed.push(name.into());
                 continue;
             }
+            if flag.get_num_args().is_some_and(|count| count.min_values() > 1) {
+                typed.push(name.into());
+                typed.extend(matches.get_raw(id).into_iter().flatten().map(OsString::from));
+                continue;
+            }
             for value in matches.get_raw(id).into_iter().flatten() {
                 let mut text = OsString::from(format!("{name}="));
                 text.push(value);

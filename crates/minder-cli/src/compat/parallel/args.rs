@@ -18,6 +18,8 @@ pub(in crate::compat) struct ParallelArgs {
     run_flags: Vec<OsString>,
     /// The names of `run_flags`.
     run_flag_names: Vec<&'static str>,
+    /// Other flags of `minder run`, as typed.
+    own_flags: Vec<OsString>,
     /// Options that are interpreted together, with all values in their order.
     options: BTreeMap<OptionKey, Vec<OsString>>,
     /// The command and everything after it.
@@ -56,6 +58,7 @@ impl ParallelArgs {
             let (spec, value) = match option {
                 ParsedOption::Known(spec, value) => (spec, value),
                 ParsedOption::Run(arg) => {
+                    self.own_flags.push(arg.clone());
                     self.run_flags.push(arg);
                     continue;
                 }
@@ -96,6 +99,11 @@ impl ParallelArgs {
     }
 
     /// The names of [`Self::run_flags`].
+    /// Returns flags of `minder run` that GNU parallel does not have, and their values, as typed.
+    pub(in crate::compat) fn own_flags(&self) -> &[OsString] {
+        &self.own_flags
+    }
+
     pub(in crate::compat) fn run_flag_names(&self) -> &[&'static str] {
         &self.run_flag_names
     }

@@ -176,7 +176,9 @@ fn run_flag_takes_value(name: &str) -> Option<bool> {
         let names = arg.get_long().into_iter().chain(arg.get_all_aliases().into_iter().flatten());
         names.into_iter().any(|long| OsStr::new(long) == name)
     };
-    run.get_arguments().find(has_name).map(|arg| {
+    // One with several values is not written in one word, as the options of a profile are.
+    let has_one_value = |arg: &&clap::Arg| arg.get_num_args().is_none_or(|count| count.max_values() <= 1);
+    run.get_arguments().filter(has_one_value).find(has_name).map(|arg| {
         matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
             && arg.get_num_args().is_none_or(|range| range.min_values() > 0)
     })
