@@ -35,6 +35,9 @@ pub(crate) struct RunningJob {
     pub(crate) argv: Vec<OsString>,
 }
 
+/// The message on a system that shows no other processes. Only `minder status` prints it.
+pub(crate) const UNSUPPORTED: &str = "running jobs cannot be seen on this system";
+
 /// Returns the jobs of a run that run now, in the order of their numbers. `pid` is the process that works
 /// on the run, as its journal has it.
 ///
@@ -46,7 +49,7 @@ pub(crate) fn running_jobs(
     pid: u32,
 ) -> Result<Vec<RunningJob>, String> {
     let cannot = |error: io::Error| match error.kind() {
-        io::ErrorKind::Unsupported => "running jobs cannot be seen on this system".to_owned(),
+        io::ErrorKind::Unsupported => UNSUPPORTED.to_owned(),
         _ => format!("running jobs cannot be seen: {}", os_error_text(&error)),
     };
     // The pid may be one of another container, or may belong to another process by now.

@@ -83,7 +83,7 @@ fn help_of_run_begins_with_its_short_help() {
 fn uninstall_names_the_paths_of_this_machine_and_removes_nothing() {
     let dir = temp_dir();
     let state = dir.path().join("state");
-    let mut run = minder("run echo ::: a");
+    let mut run = minder("run CHILD exit ::: 0");
     Run::start(run.env("MINDER_STATE_DIR", &state)).wait().exit_code(0);
     let mut command = minder("uninstall");
     command.env("MINDER_STATE_DIR", &state).env("MINDER_CONFIG_DIR", dir.path());

@@ -39,12 +39,10 @@ fn line_follows_the_output_of_its_job() {
 #[test]
 fn level_selects_the_lines() {
     let line = "exit {}";
+    let begin = Regex::new(r"^[a-zA-Z]+ \d T( \d/\d)?( \(exit 3\))?").expect("compile pattern");
     let of = |level: &str| {
         let lines = lines(&format!("-j1 --retries 3 --status-level {level}"), line, &["0", "3"]);
-        lines
-            .iter()
-            .map(|line| line.split(" exit ").next().unwrap_or_default().to_owned())
-            .collect::<Vec<_>>()
+        lines.iter().filter_map(|line| Some(begin.find(line)?.as_str().to_owned())).collect::<Vec<_>>()
     };
     assert_eq!(of("none"), [""; 0]);
     assert_eq!(of("fail"), ["FAIL 2 T (exit 3)"]);
