@@ -157,7 +157,7 @@ fn missing_jobserver_is_reported_once() {
         .wait()
         .exit_code(0);
     assert_eq!(ended.err.lines().filter(|line| line.contains("jobserver")).count(), 1, "{}", ended.err);
-    ended.stderr_contains("jobserver `minder-test-none` cannot be reached");
+    ended.stderr_contains("cannot use make's jobserver `minder-test-none`");
 }
 
 /// Ends a run of that many jobs at once, abruptly, and looks for survivors.

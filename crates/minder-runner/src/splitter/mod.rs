@@ -1,7 +1,7 @@
 //! `--pipe` and `--pipe-part`: standard input, or files, cut into blocks for the jobs.
 //!
-//! A block never ends within a record. One thread reads and cuts ([`InputReader`]), and stays a
-//! little ahead of the jobs. Jobs take the input from a queue ([`InputQueue`]). A block of input is
+//! A block never ends within a record. One thread reads and cuts (`InputReader`), and stays a
+//! little ahead of the jobs. Jobs take the input from a queue (`InputQueue`). A block of input is
 //! read into once. Jobs share chunks of it, and it is reused when no chunk is left.
 
 mod buffer;

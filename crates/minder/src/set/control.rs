@@ -132,8 +132,8 @@ impl ChildSet {
     /// even if the child dies of it.
     ///
     /// - A child that has exited and is not done: what is left of its group gets the signal.
-    /// - A child that waits to be [started again](SpawnOptions::restart): without effect. Its next run reads
-    ///   its settings anyway.
+    /// - A child that waits to be [started again](crate::SpawnOptions::restart): without effect. Its next run
+    ///   reads its settings anyway.
     /// - A [suspended](Self::suspend) child that has stopped handles the signal when it is resumed, and
     ///   `SIGKILL` at once. [`resume`](Self::resume) continues it; the set does not notice a `SIGCONT`.
     ///
@@ -373,11 +373,11 @@ impl ChildSet {
     }
 
     /// Forwards the bytes of an output to `file` as they arrive, after the output that is kept was
-    /// handed over. [`Event::Forwarded`] counts them.
+    /// handed over. [`Event::Forwarded`](crate::Event::Forwarded) counts them.
     ///
     /// On Linux the bytes move from pipe to pipe by splice(2), without a copy through our memory; both
     /// pipes are enlarged to 1 MiB. If the kernel or the file refuses, now or later, the output
-    /// arrives as [`Event::Output`] again, so the caller must be ready to write it.
+    /// arrives as [`Event::Output`](crate::Event::Output) again, so the caller must be ready to write it.
     ///
     /// If the file accepts no bytes, the set waits for it, at most 100 ms in each call of
     /// [`next_event`](Self::next_event).
