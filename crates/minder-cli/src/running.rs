@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use minder_record::store;
 use minder_template::shell_word;
 
 use crate::recorded;
-use crate::ui::os_error_text;
+use crate::ui::{message, os_error_text};
 
 /// The variables with the number and the slot of a job.
 const VARIABLES: [&str; 2] = ["MINDER_JOB", "MINDER_SLOT"];
@@ -35,22 +36,46 @@ pub(crate) struct RunningJob {
     pub(crate) argv: Vec<OsString>,
 }
 
-/// The message on a system that shows no other processes. Only `minder status` prints it.
-pub(crate) const UNSUPPORTED: &str = "running jobs cannot be seen on this system";
+/// Why running jobs cannot be seen.
+#[derive(Debug)]
+pub(crate) enum Unseen {
+    /// This system shows no other processes.
+    Unsupported,
+    /// For the reason in this message.
+    Here(String),
+}
+
+impl fmt::Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsupported => f.write_str("running jobs cannot be seen on this system"),
+            Self::Here(message) => f.write_str(message),
+        }
+    }
+}
+
+impl Unseen {
+    /// Prints the message below a list of jobs that ended: not on a system where it would always stand there.
+    pub(crate) fn print_below_list(&self) {
+        if let Self::Here(text) = self {
+            message(text);
+        }
+    }
+}
 
 /// Returns the jobs of a run that run now, in the order of their numbers. `pid` is the process that works
 /// on the run, as its journal has it.
 ///
 /// # Errors
-/// Why they cannot be seen: a message.
+/// They cannot be seen.
 pub(crate) fn running_jobs(
     dir: &Path,
     manifest: Option<&Manifest>,
     pid: u32,
-) -> Result<Vec<RunningJob>, String> {
+) -> Result<Vec<RunningJob>, Unseen> {
     let cannot = |error: io::Error| match error.kind() {
-        io::ErrorKind::Unsupported => UNSUPPORTED.to_owned(),
-        _ => format!("running jobs cannot be seen: {}", os_error_text(&error)),
+        io::ErrorKind::Unsupported => Unseen::Unsupported,
+        _ => Unseen::Here(format!("running jobs cannot be seen: {}", os_error_text(&error))),
     };
     // The pid may be one of another container, or may belong to another process by now.
     let lock = store::lock_path(dir).metadata().map_err(cannot)?;
@@ -59,7 +84,8 @@ pub(crate) fn running_jobs(
         known => known.map_err(cannot)?,
     };
     if !is_it {
-        return Err(format!("running jobs cannot be seen: process {pid} is not the one of the run"));
+        let text = format!("running jobs cannot be seen: process {pid} is not the one of the run");
+        return Err(Unseen::Here(text));
     }
     let typed = manifest.and_then(|manifest| recorded::typed_flags(manifest).ok()).unwrap_or_default();
     let is_parallel = typed.iter().any(|flag| flag == "--parallel-env");

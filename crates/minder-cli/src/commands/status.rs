@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::log::{RunCounts, find, print_running, run_id, run_text, seconds, total};
 use crate::flags::StatusFlags;
-use crate::running::{RunningJob, running_jobs};
+use crate::running::{RunningJob, Unseen, running_jobs};
 use crate::ui::{message, time};
 use minder_ui::symbols::Symbols;
 use minder_ui::table::escape;
@@ -30,7 +30,7 @@ struct ActiveRun {
     done: u64,
     failed: u64,
     /// The running jobs, or why they cannot be seen.
-    jobs: Result<Vec<RunningJob>, String>,
+    jobs: Result<Vec<RunningJob>, Unseen>,
 }
 
 /// Shows the selected run, or all that run now.
@@ -76,7 +76,10 @@ impl ActiveRun {
         let started = last_started(&entry.dir);
         let mut jobs = match &started {
             Some(started) => running_jobs(&entry.dir, manifest.as_ref(), started.pid),
-            None => Err("running jobs cannot be seen: the journal of the run has no beginning".to_owned()),
+            None => {
+                let text = "running jobs cannot be seen: the journal of the run has no beginning";
+                Err(Unseen::Here(text.to_owned()))
+            }
         };
         // Read after the processes: a job that ended meanwhile counts once, as one that has ended.
         let counts = RunCounts::with_jobs(&entry.dir, true, |ended| {
@@ -129,7 +132,7 @@ impl ActiveRun {
         match &self.jobs {
             Ok(jobs) if jobs.is_empty() => (),
             Ok(jobs) => print_running(out, jobs)?,
-            Err(why) => message(why),
+            Err(why) => message(&why.to_string()),
         }
         Ok(())
     }

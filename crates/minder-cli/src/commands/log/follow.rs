@@ -11,7 +11,7 @@ use minder::poll::{Events, Poller};
 use super::jobs::{Filter, Printer};
 use super::request::Request;
 use super::select::{damage_text, run_id};
-use crate::running::{RunningJob, UNSUPPORTED, running_jobs};
+use crate::running::{RunningJob, running_jobs};
 use crate::ui::message;
 use minder_record::event::{JobFinished, JournalEvent};
 use minder_record::manifest::Manifest;
@@ -103,9 +103,7 @@ impl RunningJobs {
             Err(_) if !is_alive(dir) => return Vec::new(),
             Err(why) => {
                 self.is_unseen = true;
-                if why != UNSUPPORTED {
-                    message(&why);
-                }
+                why.print_below_list();
                 return Vec::new();
             }
         };

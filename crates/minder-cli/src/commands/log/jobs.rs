@@ -11,7 +11,7 @@ use super::runs::seconds;
 use super::select::{one_line, read_run, run_id};
 use crate::export::rows::{JOBS, job as job_row};
 use crate::flags::LogFlags;
-use crate::running::{RunningJob, UNSUPPORTED, running_jobs};
+use crate::running::{RunningJob, running_jobs};
 use crate::ui::{format_bytes, message, signal_name, time};
 use minder_record::event::{JobFinished, OsBytes, TAIL_MAX};
 use minder_record::reader::Run;
@@ -74,9 +74,7 @@ impl<'a> Filter<'a> {
             return Vec::new();
         };
         let mut jobs = running_jobs(dir, run.manifest.as_ref().ok(), started.pid).unwrap_or_else(|why| {
-            if why != UNSUPPORTED {
-                message(&why);
-            }
+            why.print_below_list();
             Vec::new()
         });
         jobs.retain(|job| {
