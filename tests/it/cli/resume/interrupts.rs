@@ -18,6 +18,8 @@ fn interrupt(trial: &mut Trial, signal: Signal, lines: usize) {
     running.wait_until("enough jobs", |_| trial.log().lines().count() >= lines);
     running.signal(signal);
     let (status, out, err) = running.wait();
+    // The message comes at once, even if the live job has written part of a line.
+    let err = without_notice(&err);
     let by = matches!(status, ExitStatus::Signaled { signal: by, .. } if by == signal.as_raw());
     assert!(by || status == ExitStatus::Exited(0), "{status:?}: {err}");
     let done: BTreeSet<usize> = if trial.flags.contains("--no-record") {
@@ -32,6 +34,17 @@ fn interrupt(trial: &mut Trial, signal: Signal, lines: usize) {
     let cut = numbers(&trial.log(), '+').into_iter().filter(|job| !done.contains(job)).collect();
     trial.shown.push(Shown { out, err, killed: false, cut });
     check(&trial.shown, Look::of(&trial.flags), trial.seed, &done, 0);
+}
+
+/// Removes the message about the signal: what is left are the bytes of jobs, and the summary.
+fn without_notice(err: &str) -> String {
+    let Some(at) = ["minder: interrupted: ", "minder: terminating: "].iter().find_map(|name| err.find(name))
+    else {
+        return err.to_owned();
+    };
+    let (before, rest) = err.split_at(at);
+    let (_, after) = rest.split_once('\n').expect("the message is a line");
+    format!("{before}{after}")
 }
 
 fn whole(out: &[u8], seed: usize, job: usize) -> bool {
@@ -65,6 +78,25 @@ fn interrupt_loses_no_finished_job() {
             check(&trial.shown, Look::of(&trial.flags), trial.seed, &trial.all(), cut);
         }
     }
+}
+
+#[test]
+fn message_within_the_line_of_a_job_takes_no_byte_of_it() {
+    let dir = crate::cli::temp_dir();
+    let go = dir.path().join("go");
+    let line = format!(
+        "trap '' TERM; printf er >&2; until [ -e {} ]; do sleep 0.01; done; echo r{{}} >&2",
+        path(&go)
+    );
+    let mut command = crate::cli::minder("run -k --no-record -j1");
+    let mut live = crate::cli::Run::start(command.args([&line, ":::", "1"]));
+    live.wait_until("part of a line", |record| crate::cli::text(&record.outs[1]).contains("er"));
+    live.signal(Signal::TERM);
+    live.wait_until("the message", |record| crate::cli::text(&record.outs[1]).contains("minder: "));
+    fs::write(&go, "").expect("write file");
+    let ended = live.wait().killed_by(Signal::TERM);
+    let err = without_notice(&ended.err);
+    assert!(err.starts_with("err1\nminder: 0 of 1 done"), "{err:?}");
 }
 
 /// Starts a run whose first job ignores SIGTERM and keeps running, and waits until all others have
