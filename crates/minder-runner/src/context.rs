@@ -9,6 +9,7 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use minder::jobs::{Attempt, JobPool};
+use minder::poll::Poller;
 use minder::{ErrorKind, ExitStatus};
 use minder_os::sync::Mutex;
 use minder_template::Job;
@@ -53,6 +54,8 @@ pub(crate) struct RunContext<'a> {
     /// Output of earlier attempts is written once, before the first job starts.
     pub(crate) earlier_output: Once,
     pub(crate) status: RunStatus,
+    /// Wakes the main thread.
+    pub(crate) main_poller: &'a Poller,
 }
 
 /// The state of a run: values that every thread may set.
@@ -79,6 +82,8 @@ pub(crate) struct RunStatus {
     pub(crate) resizes: AtomicU64,
     /// `true` if a message has named the hint for a job that uses the terminal.
     pub(crate) has_named_terminal: AtomicBool,
+    /// Set when a job that has the terminal has exited, before it stops to count as running.
+    terminal_job_exited: AtomicBool,
     /// Set when Ctrl-C has ended a job that has the terminal.
     is_job_interrupted: AtomicBool,
     /// The number of running jobs that have exited and wait until their output is read. Counted while
@@ -121,6 +126,16 @@ impl RunStatus {
     /// Returns whether Ctrl-C has ended a job that has the terminal, and the run with it.
     pub(crate) fn is_job_interrupted(&self) -> bool {
         self.is_job_interrupted.load(Ordering::SeqCst)
+    }
+
+    /// Returns whether a job that has the terminal has exited since the last call of
+    /// [`take_terminal_job_exit`](Self::take_terminal_job_exit).
+    pub(crate) fn has_terminal_job_exited(&self) -> bool {
+        self.terminal_job_exited.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn take_terminal_job_exit(&self) -> bool {
+        self.terminal_job_exited.swap(false, Ordering::SeqCst)
     }
 
     /// Changes how many jobs of a worker thread have exited and are not read yet.
@@ -184,6 +199,14 @@ impl RunContext<'_> {
         self.status.is_job_interrupted.store(true, Ordering::SeqCst);
         self.status.shutdown.store(true, Ordering::SeqCst);
         self.pool.cancel();
+    }
+
+    /// Notes that a job that has the terminal has exited. A key that it got is pending in the main thread by
+    /// now, and must not end the run, which it would if it were read when no job runs any more.
+    pub(crate) fn note_terminal_job_exit(&self) {
+        self.status.terminal_job_exited.store(true, Ordering::SeqCst);
+        // It fails only for an invalid descriptor.
+        let _ = self.main_poller.notify();
     }
 
     fn fail_with(&self, end: RunEnd) {

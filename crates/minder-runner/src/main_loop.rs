@@ -41,8 +41,8 @@ const SUSPEND_TIMEOUT: Duration = Duration::from_secs(1);
 /// and then notifies the poller, so the main thread sees every change after it wakes. `draining` is
 /// set before the last worker thread starts to write, and is only a hint for the deadline.
 #[derive(Debug)]
-pub(crate) struct MainLoop {
-    poller: Poller,
+pub(crate) struct MainLoop<'a> {
+    poller: &'a Poller,
     /// The number of worker threads that have not ended.
     workers: AtomicUsize,
     /// The number of worker threads whose jobs have not all finished.
@@ -51,14 +51,14 @@ pub(crate) struct MainLoop {
     draining: AtomicBool,
 }
 
-impl MainLoop {
-    pub(crate) fn new(workers: usize) -> minder::Result<Self> {
-        Ok(Self {
-            poller: Poller::new()?,
+impl<'a> MainLoop<'a> {
+    pub(crate) fn new(workers: usize, poller: &'a Poller) -> Self {
+        Self {
+            poller,
             workers: AtomicUsize::new(workers),
             busy_workers: AtomicUsize::new(workers),
             draining: AtomicBool::new(false),
-        })
+        }
     }
 
     /// Runs a worker thread and notifies the main thread when it ends, even by a panic. The last
@@ -101,8 +101,11 @@ impl MainLoop {
                 context.fail(error.to_string());
                 break;
             }
+            let has_exited = context.status.take_terminal_job_exit();
             while let Some(signal) = guard.next_signal() {
-                handle_signal(signal, guard, context, &mut shutdown, started_at);
+                if signal != Signal::INT || !is_for_job(context, has_exited) {
+                    handle_signal(signal, guard, context, &mut shutdown, started_at);
+                }
             }
             if self.exit_deadline(context, &mut shutdown).is_some_and(|at| Instant::now() >= at) {
                 stop_waiting(context, &mut shutdown, started_at);
@@ -171,7 +174,7 @@ impl MainLoop {
 }
 
 /// Decrements the number of worker threads when one ends.
-struct ExitNotifier<'a>(&'a MainLoop);
+struct ExitNotifier<'a>(&'a MainLoop<'a>);
 
 impl Drop for ExitNotifier<'_> {
     fn drop(&mut self) {
@@ -217,6 +220,14 @@ struct ShutdownState {
     deadline: Option<Instant>,
 }
 
+/// Returns `true` if a job that has the terminal got Ctrl-C, too. It may handle it. Otherwise it dies, which
+/// ends the run, as in a shell. `has_exited`: such a job has exited since signals were last read.
+fn is_for_job(context: &RunContext<'_>, has_exited: bool) -> bool {
+    // In this order: the exit is noted before the job stops to count.
+    context.config.control.tty
+        && (context.pool.counts().running > 0 || has_exited || context.status.has_terminal_job_exited())
+}
+
 /// The first signal asks the jobs to end, the second kills them. The third does not wait for jobs that
 /// cannot be killed; if output waits for a reader, it gives that up, and a moment later the worker threads.
 fn handle_signal(
@@ -227,9 +238,6 @@ fn handle_signal(
     started_at: Instant,
 ) {
     match signal {
-        // A job that has the terminal got the key, too, and may handle it. Otherwise it dies, which ends the
-        // run, as in a shell.
-        Signal::INT if context.config.control.tty && context.pool.counts().running > 0 => (),
         Signal::INT | Signal::TERM | Signal::HUP if shutdown.signal.is_none() => {
             shutdown.signal = Some(signal);
             context.status.shutdown_flag().store(true, Ordering::SeqCst);

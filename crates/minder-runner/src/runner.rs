@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use minder::guard::ProcessGuard;
 use minder::jobs::{JobPool, RetryPolicy, SchedulerOptions};
+use minder::poll::Poller;
 use minder::{Backlog, ChildSet, ChildSetOptions, Descriptors, Signal};
 use minder_os::stdio::{StdStream, std_was_closed};
 use minder_os::sync::Mutex;
@@ -153,7 +154,8 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     // In another order than that of the input, the job that all wait for may be the last to start.
     let sequencer =
         if config.order == OrderConfig::Given { sequencer } else { sequencer.without_backlog_limit() };
-    let main_loop = MainLoop::new(workers)?;
+    let main_poller = Poller::new()?;
+    let main_loop = MainLoop::new(workers, &main_poller);
     // No job starts before the guardians are ready.
     guard.wait_ready()?;
     queue.start_reading(&pool)?;
@@ -181,6 +183,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
         table,
         earlier_output: std::sync::Once::new(),
         status: RunStatus::default(),
+        main_poller: &main_poller,
     };
     recorder.begin();
     let (stats, signal) = run_threads(&context, &main_loop, &mut sets, guard, started_at);
@@ -276,7 +279,7 @@ fn worker_count(config: &RunConfig, slots: usize, jobs: Option<u64>) -> usize {
 /// Runs the worker threads, and the main loop until they have ended.
 fn run_threads(
     context: &RunContext<'_>,
-    main_loop: &MainLoop,
+    main_loop: &MainLoop<'_>,
     sets: &mut [ChildSet],
     guard: &mut ProcessGuard,
     started_at: Instant,

@@ -339,8 +339,9 @@ impl ProcessGuard {
     /// Returns what [`next_signal`](Self::next_signal) returns, and who sent the signal. For a program
     /// that passes signals on to a child in its own process group: the terminal has sent a key to both.
     ///
-    /// - Linux, without guardians: always known. With guardians, and elsewhere:
-    ///   [`SignalSender::Unknown`] for most signals.
+    /// - Linux, without guardians: always known. With guardians: known for the keys Ctrl-C and Ctrl-\, and
+    ///   for requests to exit that were sent to the runner.
+    /// - Elsewhere: [`SignalSender::Unknown`] for most signals.
     ///
     /// ```standalone_crate
     /// use minder::{Command, Group, Signal};

@@ -433,6 +433,24 @@ fn ctrl_c_goes_to_a_job_that_has_the_terminal() {
     live.wait().killed_by(Signal::TERM);
 }
 
+#[cfg(target_os = "linux")] // There are guardians.
+#[test]
+fn late_guardian_makes_no_second_request_of_a_key() {
+    let mut command = on_terminal("run --tty -j1 --delay 1");
+    let line = "trap 'echo ca''ught' INT; echo rea''dy {}; [ {} = 2 ] || sleep 600; echo e''nd {}";
+    let mut live = Run::start(command.args([line, ":::", "1", "2"]));
+    live.wait_until("the job", |record| super::text(&record.outs[0]).contains("ready 1"));
+    live.read_for(Duration::from_millis(100));
+    live.signal(Signal::STOP);
+    live.write(b"\x03");
+    live.wait_until("its end", |record| super::text(&record.outs[0]).contains("end 1"));
+    live.read_for(Duration::from_millis(200));
+    live.signal(Signal::CONT);
+    let ended = live.wait().exit_code(0);
+    let text = ended.text();
+    assert!(text.matches("caught").count() == 1 && text.contains("end 2"), "{text}");
+}
+
 #[test]
 fn job_that_reads_the_terminal_is_reported_and_ended() {
     let mut command = on_terminal("run -j2");

@@ -199,6 +199,9 @@ impl JobHandler for RunWorker<'_> {
             Event::Exited { exit, .. } => {
                 running.has_exited = true;
                 let status = exit.status;
+                if context.config.control.tty {
+                    context.note_terminal_job_exit();
+                }
                 if signals::looks_killed(status.code(), status.signal()) && context.status.has_failed() {
                     running.is_interrupted = true;
                 } else if context.config.control.tty

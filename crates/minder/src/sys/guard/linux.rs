@@ -22,14 +22,15 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    Pid, Signal as Number, getpid, getppid, set_child_subreaper, set_parent_process_death_signal,
+    Pid, Signal as Number, getpgid, getpgrp, getpid, getppid, set_child_subreaper,
+    set_parent_process_death_signal,
 };
 
 use super::config::{FaultInjection, GuardConfig};
 use super::descendants::{self, DescendantFinder};
 use super::inner::{self, Inner};
 use super::mask::{self, Mask};
-use super::outer::{self, Outer};
+use super::outer::{self, KEY_MARK, Outer};
 use super::process::{self, Fork, fork, read_sent, signalfd};
 use super::shared_page::SharedPage;
 use super::signal::{DeliveryPaths, ExitMode, SignalDebouncer, SignalSender};
@@ -149,24 +150,30 @@ impl Guard {
         loop {
             let relayed = self.read_relay();
             let (signal, sender) = match &mut self.role {
-                Role::Guarded { page, direct, paths, .. } => match relayed {
-                    Some(number) => {
+                Role::Guarded { page, direct, paths, outer, .. } => match relayed {
+                    Some(byte) => {
                         let place = page.count_read_signal();
-                        let signal = Signal::relayed(number.into())
-                            .filter(|signal| *signal != Signal::TSTP || !page.is_stop_done(place));
+                        // The runner gets a key at the same moment as the jobs that share its process group.
+                        // The relay's copy may come after their end.
+                        let has_own_copy = byte & KEY_MARK != 0 && getpgid(Some(*outer)) == Ok(getpgrp());
+                        let signal =
+                            if has_own_copy { None } else { Signal::relayed((byte & !KEY_MARK).into()) };
+                        let signal =
+                            signal.filter(|signal| *signal != Signal::TSTP || !page.is_stop_done(place));
                         (
                             signal.filter(|signal| paths.relayed(*signal, Instant::now())),
                             SignalSender::Unknown,
                         )
                     }
-                    // Copies from the terminal also arrive through the relay, and count there.
-                    None => match read_sent(direct.as_fd())? {
-                        (number, sender @ SignalSender::Process) => (
-                            Signal::relayed(number).filter(|signal| paths.direct(*signal, Instant::now())),
-                            sender,
-                        ),
-                        (_, sender) => (None, sender),
-                    },
+                    None => {
+                        let (number, sender) = read_sent(direct.as_fd())?;
+                        let is_new = |signal: &Signal| match sender {
+                            SignalSender::Process => paths.direct(*signal, Instant::now()),
+                            // A hang-up also arrives through the relay, and counts there.
+                            _ => signal.is_key() && paths.key(*signal, Instant::now()),
+                        };
+                        (Signal::relayed(number).filter(is_new), sender)
+                    }
                 },
                 Role::Alone { repeats, .. } => {
                     let (number, sender) = read_sent(self.signals.as_fd())?;

@@ -15,10 +15,10 @@ use super::config::FaultInjection;
 use super::descendants::{self, DescendantFinder};
 use super::mask::{self, Mask};
 use super::process::{
-    AbortOnReturn, close_inherited, discard, end_like, forbid_core, read_signal, signalfd, wake_at_end_of,
+    AbortOnReturn, close_inherited, discard, end_like, forbid_core, read_sent, signalfd, wake_at_end_of,
 };
 use super::shared_page::SharedPage;
-use super::signal::SignalDebouncer;
+use super::signal::{SignalDebouncer, SignalSender};
 use super::silence::{Silence, Step};
 use super::tree_killer::{Survivors, TreeKiller};
 use crate::sys::jobserver::HeldTokens;
@@ -42,6 +42,10 @@ pub(super) struct Outer {
     /// The jobserver tokens to release when the tree is dead.
     pub(super) held_tokens: Option<Arc<HeldTokens>>,
 }
+
+/// Marks a relayed signal that the terminal has sent to the whole process group: see [`Signal::is_key`].
+/// Numbers of signals are below it.
+pub(super) const KEY_MARK: u8 = 0x80;
 
 /// Guards the run until it has finished, and exits. The working directory stays the same: terminals
 /// open a new window in the working directory of this process.
@@ -89,10 +93,12 @@ impl Outer {
     /// still be pending there, and the kernel merges two signals of the same number (21 of 40 Ctrl-C
     /// were lost, measured).
     fn relay_signals(&self, signals: &OwnedFd, repeats: &mut SignalDebouncer, silence: &mut Silence) {
-        while let Some(number) = read_signal(signals.as_fd()) {
+        while let Some((number, sender)) = read_sent(signals.as_fd()) {
             let (Some(signal), Ok(byte)) = (Signal::relayed(number), u8::try_from(number)) else {
                 continue;
             };
+            let is_key = sender == SignalSender::Terminal && signal.is_key();
+            let byte = if is_key { byte | KEY_MARK } else { byte };
             let now = Instant::now();
             if repeats.counts(signal, now) {
                 let signals_read = self.page.signals_read();

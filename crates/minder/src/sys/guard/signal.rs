@@ -10,6 +10,13 @@ impl Signal {
     pub(super) const fn escalates(self) -> bool {
         matches!(self, Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT)
     }
+
+    /// Returns whether a key of the terminal requests the end with this signal. The kernel sends it to all
+    /// processes of the foreground process group at once.
+    #[cfg(target_os = "linux")]
+    pub(super) const fn is_key(self) -> bool {
+        matches!(self, Signal::INT | Signal::QUIT)
+    }
 }
 
 /// The sender of a signal.
@@ -99,10 +106,17 @@ impl DeliveryPaths {
         self.counts(signal, now, DeliveryPath::Direct, SignalDebouncer::REPEAT_WINDOW)
     }
 
+    /// Returns whether the key's `signal`, which the terminal sent to the runner at `now`, is a new request.
+    /// The relay marks its copy.
+    pub(super) fn key(&mut self, signal: Signal, now: Instant) -> bool {
+        self.counts(signal, now, DeliveryPath::Both, SignalDebouncer::REPEAT_WINDOW)
+    }
+
     fn counts(&mut self, signal: Signal, now: Instant, path: DeliveryPath, apart: Duration) -> bool {
         if let Some((_, at, last)) = self.last.iter_mut().find(|(before, ..)| *before == signal) {
             let since = now.duration_since(*at);
-            if *last != path && *last != DeliveryPath::Both && since < Self::PAIR_WINDOW {
+            let is_second = ![path, DeliveryPath::Both].contains(last) && path != DeliveryPath::Both;
+            if is_second && since < Self::PAIR_WINDOW {
                 *last = DeliveryPath::Both;
                 return false;
             }
@@ -148,6 +162,19 @@ mod tests {
         assert!(!ways.relayed(Signal::TERM, at(602)) && !ways.relayed(Signal::INT, at(603)));
         assert!(ways.relayed(Signal::INT, at(604)), "the outer guardian has distinguished them");
         assert!(ways.relayed(Signal::TSTP, at(605)) && ways.relayed(Signal::TSTP, at(605)));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn key_has_no_second_copy() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut ways = DeliveryPaths::default();
+        assert!(ways.relayed(Signal::INT, at(0)));
+        assert!(!ways.key(Signal::INT, at(100)), "`timeout` and the terminal");
+        assert!(ways.key(Signal::INT, at(200)), "another");
+        assert!(ways.relayed(Signal::INT, at(300)), "the outer guardian has distinguished them");
+        assert!(!ways.direct(Signal::INT, at(301)), "its twin");
     }
 
     #[test]
