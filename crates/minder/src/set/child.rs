@@ -58,6 +58,8 @@ pub(super) struct ChildState {
     pub(super) read_deferred: bool,
     pub(super) turn: ReadTurn,
     pub(super) leaked: bool,
+    /// How often its silent outputs were not judged because a start was in progress.
+    pub(super) leak_checks: u8,
     /// The state that is needed to start it again. Boxed, because few children are restarted.
     pub(super) restart: Option<Box<RestartState>>,
 }
@@ -81,6 +83,7 @@ impl ChildState {
             read_deferred: false,
             turn: ReadTurn::NEW,
             leaked: false,
+            leak_checks: 0,
             restart: None,
         }
     }

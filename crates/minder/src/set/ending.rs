@@ -2,7 +2,7 @@
 //!
 //! `exit.rs` has the decisions of the child alone.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::event::QueuedEvent;
 use super::exit::{DeadlineCheck, LeakCheck, ProcessStep, TerminationStep};
@@ -13,12 +13,17 @@ use super::timers::{INTERVAL_MIN, TimerKind};
 use crate::event::Stream;
 use crate::sys::pipe::ReadOutcome;
 use crate::sys::process_tree::{CHECK_IS_CHEAP, ProcessSnapshot, TreeTable};
+use crate::sys::spawn::is_start_in_progress;
 use crate::sys::wait::Report;
 use crate::termination::{Termination, TerminationState};
 use crate::{Error, Operation, Result};
 
 /// The most reads of a stream at the exit of its child.
 const EXIT_READS: usize = 4;
+
+/// How often, and how much later each time, silent outputs are judged again while a start is in progress.
+const LEAK_CHECKS_MAX: u8 = 20;
+const LEAK_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The trees of all children, which were stopped before all are killed.
 pub(super) struct StoppedTrees(pub(super) Option<TreeTable>);
@@ -109,6 +114,13 @@ impl Member<'_> {
                 self.arm(TimerKind::Leak, now + timeout);
                 return outcome.map(drop);
             }
+        }
+        // A child that another thread is starting may have the pipe, until its program is loaded. On a busy
+        // machine that takes longer than any process of this child lives.
+        if is_start_in_progress() && self.child.leak_checks < LEAK_CHECKS_MAX {
+            self.child.leak_checks += 1;
+            self.arm(TimerKind::Leak, now + LEAK_CHECK_INTERVAL);
+            return Ok(());
         }
         self.child.leaked = self.child.output.is_open();
         // One after the other: the end of the child is queued after the ends of both streams.
@@ -240,5 +252,37 @@ impl Member<'_> {
             self.watch_silence();
         }
         self.arm_deadline();
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::time::Duration;
+
+    use crate::sys::spawn::StartInProgress;
+    use crate::{ChildSet, ChildSetOptions, Command, Event, Outcome, SpawnOptions, Stdio};
+
+    fn outcome_of(line: &str) -> Outcome {
+        let options = ChildSetOptions::default().leak_timeout(Some(Duration::from_millis(50)));
+        let mut set = ChildSet::new(options).expect("create set");
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).stdout(Stdio::piped());
+        set.spawn(&command, SpawnOptions::default()).expect("start child");
+        let mut outcome = None;
+        let is_done = set.wait_all(Some(Duration::from_secs(20)), |event| {
+            if let Event::Done { outcome: found, .. } = event {
+                outcome = Some(found);
+            }
+        });
+        assert!(is_done.expect("wait for child"), "it ends in time");
+        outcome.expect("the child has finished")
+    }
+
+    #[test]
+    fn outputs_are_not_judged_during_a_start() {
+        assert!(outcome_of("sleep 0.5 &").leaked);
+        let _start = StartInProgress::new();
+        assert!(!outcome_of("sleep 0.15 &").leaked, "as the copy in a child that another thread starts");
+        assert!(outcome_of("sleep 20 &").leaked, "a bounded time");
     }
 }

@@ -34,6 +34,7 @@ mod attributes;
 mod clone;
 #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
 mod posix;
+mod in_progress;
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
@@ -41,6 +42,9 @@ mod guardian;
 
 #[cfg(unix)]
 pub(crate) use self::guardian::start as start_guardian;
+#[cfg(test)]
+pub(crate) use self::in_progress::StartInProgress;
+pub(crate) use self::in_progress::is_start_in_progress;
 #[cfg(unix)]
 pub(crate) use self::kept::{close_on_exec, inherited};
 pub(crate) use self::types::{SpawnError, SpawnStep, Spawned};

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use super::exec_args::ExecArgs;
+use super::in_progress::StartInProgress;
 use super::null_device::open_null;
 use super::request::{NULL_DEVICE, Request};
 use super::{SpawnError, SpawnStep, Spawned};
@@ -132,10 +133,12 @@ impl Spawner {
             registration: registration.as_ref(),
             nofile: crate::sys::guard::inherited_nofile(),
         };
+        let start = StartInProgress::new();
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let mut process = self.by_clone.spawn(&request)?;
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
         let mut process = super::posix::spawn(&request)?;
+        drop(start);
         if let Some(registration) = &registration {
             registration.confirm(process.pid().cast_signed(), request.leads_group());
         }
