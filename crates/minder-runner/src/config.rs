@@ -80,6 +80,8 @@ pub struct RunConfig {
     pub times: OutputTimes,
     /// The text before each line.
     pub tag: Option<Template>,
+    /// The names of the jobs in their order, or nothing. They stand before each line in place of the tag.
+    pub names: Vec<String>,
     /// Files in addition to standard output.
     pub files: OutputFiles,
     /// `true` if each job gets a pseudo-terminal.
@@ -92,6 +94,14 @@ pub struct RunConfig {
     pub tmpdir: Option<PathBuf>,
     /// The record of the run.
     pub record: RecordConfig,
+}
+
+impl RunConfig {
+    /// Returns the name that the user gave to a job. Jobs have numbers from 1 on.
+    pub(crate) fn name_of(&self, number: u64) -> Option<&str> {
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        self.names.get(index).map(String::as_str)
+    }
 }
 
 /// The rule for the exit status of a run.

@@ -221,6 +221,9 @@ impl RunContext<'_> {
 
     /// Returns what messages call a running job.
     pub(crate) fn job_name(&self, number: u64, entry: &JobEntry) -> String {
+        if let Some(name) = self.config.name_of(number) {
+            return name.to_owned();
+        }
         let total = self.queue.total();
         let job = Job { columns: &entry.columns, number, slot: entry.slot, total, ..Job::default() };
         shorten(&self.config.template.display(&job))

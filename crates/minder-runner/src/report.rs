@@ -119,6 +119,8 @@ pub struct JobEnd {
     pub is_cut_off: bool,
     /// Its whole command line, if [`Observer::wants_command`](crate::Observer::wants_command) asked for it.
     pub command: Option<String>,
+    /// The number of jobs of the run, if it is known.
+    pub total: Option<u64>,
 }
 
 /// A job that failed.

@@ -44,7 +44,7 @@ use crate::recorder::RunRecorder;
 use crate::report::{RunReport, RunStats};
 use crate::results::table::ResultsTable;
 use crate::resume::ResumeFilter;
-use crate::text::os_error_text;
+use crate::text::{count, os_error_text};
 use crate::worker::HELD_FILES_MAX;
 use crate::worker::RunWorker;
 
@@ -126,6 +126,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let started_at = Instant::now();
     let RunRequest { config, arguments, inherited, observer, confirm } = request;
     let Inherited { descriptors, jobserver } = inherited;
+    check_names(&config.names, arguments.total())?;
     let environment = job_environment(&config, descriptors, &jobserver);
     let Slots { slots, max_slots } = Slots::new(&config, &environment, &arguments, guard)?;
     let pool = Arc::new(JobPool::new(scheduler_config(&config.control, slots), config.grace));
@@ -193,6 +194,17 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let report = finish(&context, &filter, jobs, report);
     main_loop.wait_for_readers(guard, &context, &report);
     Ok(report)
+}
+
+/// Checks the number of names, if that of the jobs is known.
+fn check_names(names: &[String], jobs: Option<u64>) -> Result<()> {
+    let many = names.len() as u64;
+    match jobs {
+        Some(jobs) if many > 0 && many != jobs => {
+            bail!("--names has {} for {}", count(many, "name"), count(jobs, "job"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns what all jobs inherit.

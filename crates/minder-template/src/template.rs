@@ -193,6 +193,12 @@ impl Template {
         self.placeholders().next().is_some()
     }
 
+    /// Returns whether a placeholder reads an argument or a column of the job: `{}` does, `{#}` does not.
+    pub fn has_values(&self) -> bool {
+        let reads = |source| matches!(source, Source::Each | Source::Nth(_) | Source::Last(_));
+        self.placeholders().any(|placeholder| placeholder.any(&reads))
+    }
+
     /// Returns the length of a job's command as the user would type it.
     pub fn lengths(&self) -> CommandLength {
         match &self.kind {

@@ -372,7 +372,7 @@ fn unusable_directory_fails_only_its_job() {
     let dir = temp_dir();
     std::fs::write(dir.path().join("file"), "").expect("write file");
     let mut command = minder("run -j2 -k --wd");
-    command.current_dir(dir.path()).args(["{}", TEST_CHILD, "echo-args", ":::", "a", "file", "", "b"]);
+    command.current_dir(dir.path()).args(["{}", TEST_CHILD, "echo-args", "{}", ":::", "a", "file", "", "b"]);
     let ended = Run::start(&command).wait().exit_code(2);
     assert_eq!(ended.text(), "\"a\"\n\"b\"\n", "{ended:?}");
     assert!(ended.err.contains("4 jobs · 2 failed"), "{ended:?}");
@@ -393,7 +393,7 @@ fn program_is_looked_up_in_each_directory() {
         std::os::unix::fs::symlink(TEST_CHILD, dir.path().join(name).join("child"))
             .expect("create symbolic link");
     }
-    let mut command = minder("run -j1 -k --wd {} ./child echo-args ::: a b c");
+    let mut command = minder("run -j1 -k --wd {} ./child echo-args {} ::: a b c");
     let ended = Run::start(command.current_dir(dir.path())).wait().exit_code(1);
     assert_eq!(ended.text(), "\"a\"\n\"c\"\n", "{ended:?}");
 }
@@ -462,6 +462,25 @@ fn env_substitutes_placeholders() {
     let out = run_to_end("run -j1 -k --env STAGE=<{}>{#} CHILD echo-env ::: a b").exit_code(0).text();
     let stages: Vec<&str> = out.lines().filter(|line| line.contains("STAGE")).collect();
     assert_eq!(stages, ["\"STAGE\"=\"<a>1\"", "\"STAGE\"=\"<b>2\""]);
+}
+
+#[test]
+fn value_in_env_or_wd_is_not_appended() {
+    let dir = temp_dir();
+    let at = path(dir.path());
+    let args = |flags: &str| {
+        run_to_end(&format!("run -k {flags} ::: a b"))
+            .exit_code(0)
+            .text()
+            .lines()
+            .collect::<Vec<_>>()
+            .join("|")
+    };
+    assert_eq!(args("--env STAGE={} CHILD echo-args x"), "\"x\"|\"x\"");
+    assert_eq!(args(&format!("--wd {at}/{{/}} CHILD echo-args x")), "\"x\"|\"x\"");
+    // A number is not a value, and a placeholder in the command stays.
+    assert_eq!(args("--env SLOT={#} CHILD echo-args x"), "\"x\"|\"a\"|\"x\"|\"b\"");
+    assert_eq!(args("--env STAGE={} CHILD echo-args {}{}"), "\"aa\"|\"bb\"");
 }
 
 #[cfg(unix)] // A script.

@@ -25,7 +25,7 @@ use minder_runner::input::Kind;
 use minder_runner::input::Source;
 use minder_runner::input::Trim;
 use minder_runner::input::WordUnit;
-use minder_template::{Form, Options, PlaceholderKind, PlaceholderSet, Repeat, ValueRules};
+use minder_template::{Form, Options, PlaceholderKind, PlaceholderSet, Repeat, Template, ValueRules};
 
 /// The message for two inputs of which each is standard input.
 const STDIN_TWICE: &str = "standard input is read twice: name it as `-` once";
@@ -75,8 +75,17 @@ pub(super) fn options(
              it is text)"
         );
     }
+    let options = Options { placeholders, ..Options::default() };
+    // A job that takes its value in a variable or as its directory does not also want it as an argument.
+    let takes_value = !parallel
+        && flags
+            .control
+            .env
+            .iter()
+            .chain(&flags.control.wd)
+            .any(|text| Template::text(text, &options).has_values());
     Ok(Options {
-        placeholders,
+        placeholders: options.placeholders,
         // bash has the option wherever it is, and the shell of the system often has not.
         shell: flags.shell.clone().or_else(|| flags.pipefail.then(|| "bash".into())),
         pipefail: flags.pipefail,
@@ -91,7 +100,10 @@ pub(super) fn options(
         value_rules: ValueRules::new(flags.placeholders.only.as_deref(), flags.placeholders.no_dash_values)?,
         // The values of a job that reads a part of the input appear only at placeholders. Without a
         // command, the value itself is the command.
-        append: !flags.pipe.is_wanted() || flags.pipe.cat || flags.pipe.fifo || words.is_empty(),
+        append: words.is_empty()
+            || (!takes_value && !flags.pipe.is_wanted())
+            || flags.pipe.cat
+            || flags.pipe.fifo,
     })
 }
 

@@ -225,6 +225,7 @@ pub(crate) fn build(
         times: output_times(&output),
         view,
         tag,
+        names: job_names(output.names, &files)?,
         files,
         pty: output.pty,
         spool: output.spool,
@@ -417,6 +418,23 @@ fn tag(flags: &RunFlags, files: &OutputFiles, options: &Options) -> Option<Templ
     let values = || flags.placeholders.replace.clone().unwrap_or_else(|| "{}".into());
     let text = text.or_else(|| flags.output.tag.then(values))?;
     Some(Template::text(&text, options))
+}
+
+/// Returns the names of the jobs. Rows of a table have none.
+///
+/// # Errors
+/// A name is empty, or would move the cursor of the terminal.
+fn job_names(names: Vec<String>, files: &OutputFiles) -> Result<Vec<String>> {
+    for name in &names {
+        if name.is_empty() {
+            bail!("--names: a name is empty");
+        }
+        let shown = minder_os::escape(name.as_bytes());
+        if shown != *name {
+            bail!("--names: `{shown}` has a control character");
+        }
+    }
+    Ok(if files.table().is_some() { Vec::new() } else { names })
 }
 
 /// Returns which jobs of an earlier attempt run again; `None` for a new run.

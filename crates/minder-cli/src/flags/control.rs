@@ -134,7 +134,8 @@ pub(crate) struct ControlFlags {
 
     /// Run jobs in this directory; `...`: a new one each.
     ///
-    /// It is created if necessary, and may contain placeholders. A new directory is private. It is
+    /// It is created if necessary, and may contain placeholders, whose value is not also appended to
+    /// the command: `--wd {} make` runs `make` in each directory. A new directory is private. It is
     /// created in the directory of the run's record or, without a record, in --tmpdir or the
     /// directory for temporary files. It is kept unless --cleanup removes it after the job. Needed where
     /// the working directory of minder was deleted.
@@ -143,8 +144,9 @@ pub(crate) struct ControlFlags {
 
     /// Set a variable for the jobs: NAME=VALUE.
     ///
-    /// VALUE may contain placeholders. The program of a job is searched for in a PATH that is set here.
-    /// `NAME` without a value is accepted and has no effect: jobs inherit the whole environment.
+    /// VALUE may contain placeholders, whose value is not also appended to the command:
+    /// `--env STAGE={} ./deploy` runs `./deploy`. The program of a job is searched for in a PATH that is
+    /// set here. `NAME` without a value is accepted and has no effect: jobs inherit the whole environment.
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Environment of the jobs")]
     pub(crate) env: Vec<OsString>,
 

@@ -113,11 +113,7 @@ const RUN_FLAGS: &[Row] = &[
     // Output.
     ("--ordered --sort", "use `-k`"),
     ("--label --prefix", "use `--tag`"),
-    (
-        "--name --names",
-        "`--tagstring {1} {2} ::: NAME… :::+ PROGRAM…` begins each line with a name (a program is one word), \
-         `--tag` with the argument",
-    ),
+    ("--name", "`--names NAME,NAME` names the jobs, `--tag` begins each line with the argument"),
     ("--no-capture", "use `--lb` for whole lines, or `-u` for jobs that write themselves"),
     ("--output-sync", "the output of a job is shown as a whole (`--group` is the default)"),
     ("--log-dir --logs --outdir --output-dir --output-directory", "use `--results DIR`"),

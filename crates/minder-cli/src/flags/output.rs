@@ -35,7 +35,11 @@ pub(crate) struct OutputFlags {
     ///
     /// minder does not see this output: the record has no output sizes and no last lines of stderr,
     /// and --resume cannot show the output again.
-    #[arg(short, long, conflicts_with_all = ["keep_order", "tag", "tagstring", "results", "spool", "pty"])]
+    #[arg(
+        short,
+        long,
+        conflicts_with_all = ["keep_order", "tag", "tagstring", "names", "results", "spool", "pty"]
+    )]
     pub(crate) ungroup: bool,
 
     /// Output of good jobs: immediate, final or never.
@@ -66,6 +70,14 @@ pub(crate) struct OutputFlags {
     /// Begin each line with this text and a tab; placeholders are replaced.
     #[arg(long, value_name = "TEXT")]
     pub(crate) tagstring: Option<OsString>,
+
+    /// Name the jobs, in their order: NAME,NAME …
+    ///
+    /// Each line of output begins with the job's name and a tab, and messages name jobs so. For
+    /// commands that run side by side: `--lb --names api,web ::: ./api ./web`. There are as many
+    /// names as jobs. The record has the commands.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["tag", "tagstring"])]
+    pub(crate) names: Vec<String>,
 
     /// Also write output to NAME/1/ARGUMENT/stdout …
     ///

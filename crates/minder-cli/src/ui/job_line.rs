@@ -17,6 +17,16 @@ const MARK_WIDTH: usize = 5;
 const NUMBER_WIDTH: usize = 4;
 const TIME_WIDTH: usize = 7;
 
+/// The fewest columns of a terminal on which lines begin with the counter.
+const COUNTED_MIN: usize = 60;
+
+/// How many jobs have ended, of how many. The total is unknown while the input is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EndedCount {
+    pub(crate) ended: u64,
+    pub(crate) total: Option<u64>,
+}
+
 /// The style of the lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobLines {
@@ -24,14 +34,16 @@ pub(crate) struct JobLines {
     pub(crate) symbols: Symbols,
     /// The number of columns of the terminal; `None` if a line may have any length.
     pub(crate) width: Option<usize>,
+    /// What the lines begin with if all jobs have lines.
+    pub(crate) count: Option<EndedCount>,
 }
 
 impl JobLines {
     /// Formats the end of a job, with its number and its time:
     ///
     /// ```text
-    /// ok       3     1.2 s  ./test.sh a
-    /// FAIL     4    400 ms  (exit 3) ./test.sh b
+    /// [ 7/12] ok       3     1.2 s  ./test.sh a
+    /// [ 8/12] FAIL     4    400 ms  (exit 3) ./test.sh b
     /// ```
     pub(crate) fn ended(self, end: &JobEnd) -> String {
         match &end.failure {
@@ -60,14 +72,29 @@ impl JobLines {
             Some(reason) if !end.is_cut_off => format!("({}) ", cause_text(reason)),
             _ => String::new(),
         };
+        let counter = self.counter();
         let gap = " ".repeat(MARK_WIDTH.saturating_sub(mark.len()));
         let rest = format!("{gap} {:>NUMBER_WIDTH$}  {time:>TIME_WIDTH$}  {attempt}{cause}", end.number);
         let rest = self.symbols.convert(&rest);
         let name = escape(end.name.as_bytes());
         let name = self.symbols.convert(&name);
-        let room = self.width.map(|width| width.saturating_sub(mark.len() + rest.width()).max(NAME_MIN));
+        let room = self
+            .width
+            .map(|width| width.saturating_sub(counter.len() + mark.len() + rest.width()).max(NAME_MIN));
         let name = room.map_or_else(|| name.to_string(), |room| self.symbols.shorten(&name, room));
-        format!("{}{rest}{name}", color(self.palette, mark))
+        format!("{counter}{}{rest}{name}", color(self.palette, mark))
+    }
+
+    fn counter(self) -> String {
+        match self.count {
+            _ if self.width.is_some_and(|width| width < COUNTED_MIN) => String::new(),
+            Some(EndedCount { ended, total: Some(total) }) => {
+                let width = total.to_string().len();
+                format!("[{ended:>width$}/{total}] ")
+            }
+            Some(EndedCount { ended, total: None }) => format!("[{ended}] "),
+            None => String::new(),
+        }
     }
 }
 
@@ -79,12 +106,23 @@ mod tests {
 
     use super::*;
 
-    const LINES: JobLines = JobLines { palette: Palette::PLAIN, symbols: Symbols::Unicode, width: None };
+    const LINES: JobLines =
+        JobLines { palette: Palette::PLAIN, symbols: Symbols::Unicode, width: None, count: None };
     const WALL: Duration = Duration::from_millis(1234);
 
     fn end(failure: Option<FailureReason>) -> JobEnd {
         let name = "./test.sh a".to_owned();
-        JobEnd { number: 12, name, wall: WALL, failure, is_cut_off: false, command: None }
+        JobEnd { number: 12, name, wall: WALL, failure, is_cut_off: false, command: None, total: None }
+    }
+
+    #[test]
+    fn counter_stands_first_where_there_is_room() {
+        let count = |ended, total| JobLines { count: Some(EndedCount { ended, total }), ..LINES };
+        assert_eq!(count(7, Some(120)).ended(&end(None)), "[  7/120] ok      12    1.2 s  ./test.sh a");
+        assert_eq!(count(7, None).ended(&end(None)), "[7] ok      12    1.2 s  ./test.sh a");
+        let narrow = |width| JobLines { width: Some(width), ..count(7, Some(9)) }.ended(&end(None));
+        assert_eq!(narrow(59), "ok      12    1.2 s  ./test.sh a");
+        assert_eq!(narrow(60), "[7/9] ok      12    1.2 s  ./test.sh a");
     }
 
     #[test]

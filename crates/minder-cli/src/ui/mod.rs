@@ -11,7 +11,7 @@ pub(crate) use minder_ui::{
 };
 
 pub(crate) use self::{
-    job_line::JobLines,
+    job_line::{EndedCount, JobLines},
     notify::notify,
     progress::{Heartbeat, Progress, ProgressOptions, SlowJobs},
     summary::{Summary, failure_text, signal_name},

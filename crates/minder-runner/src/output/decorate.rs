@@ -34,7 +34,11 @@ impl LineStyle {
         if config.view == OutputView::Straight {
             return None;
         }
-        let tag = config.tag.as_ref().map(|tag| render_tag(tag, job, config.parallel_env));
+        let tag = match config.name_of(job.number) {
+            Some(name) => Some(format!("{name}\t").into_bytes()),
+            None if !config.names.is_empty() => Some(format!("{}\t", job.number).into_bytes()),
+            None => config.tag.as_ref().map(|tag| render_tag(tag, job, config.parallel_env)),
+        };
         let style = if config.color_jobs {
             Some(job_style(job.number))
         } else {

@@ -174,7 +174,8 @@ impl<'a> Finisher<'a> {
         let failure = Some(FailureReason::NotStarted(why.to_owned()));
         let command = self.wanted_command(attempt, task, failure.as_ref());
         let number = task.number;
-        let end = JobEnd { number, name, wall: Duration::ZERO, failure, is_cut_off: false, command };
+        let total = self.context.queue.total();
+        let end = JobEnd { number, name, wall: Duration::ZERO, failure, is_cut_off: false, command, total };
         let end = self.context.observer.wants_job_end(false).then(|| Box::new(end));
         self.push(&mut output, FinishedJob { needs_shown_event, end, ..FinishedJob::new(task.number) });
         JobResult::PermanentFailure
@@ -487,7 +488,15 @@ impl<'a> Finisher<'a> {
         let wall = running.wall();
         let failure = (!running.succeeded).then(|| FailureReason::new(cause, outcome.exit.status, wall));
         let command = self.wanted_command(attempt, task, failure.as_ref());
-        JobEnd { number: task.number, name: self.name(attempt, task), wall, failure, is_cut_off, command }
+        JobEnd {
+            number: task.number,
+            name: self.name(attempt, task),
+            wall,
+            failure,
+            is_cut_off,
+            command,
+            total: self.context.queue.total(),
+        }
     }
 
     /// Returns the whole command line of a job that ended, if the observer wants it.
@@ -505,6 +514,9 @@ impl<'a> Finisher<'a> {
 
 /// Returns what messages call a job.
 fn name(context: &RunContext<'_>, attempt: Attempt, task: &Task) -> String {
+    if let Some(name) = context.config.name_of(task.number) {
+        return name.to_owned();
+    }
     match &task.item {
         JobArgs::Columns(_) => {
             shorten(&context.config.template.display_escaped(&job_values(context, task, attempt)))

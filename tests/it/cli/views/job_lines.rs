@@ -5,12 +5,14 @@ use regex::Regex;
 
 use super::{Run, minder, run_with_input, shell};
 
-/// Returns the lines on standard error before the summary. Times are replaced by `T`.
+/// Returns the lines on standard error before the summary. Times are replaced by `T`, and counters removed.
 #[track_caller]
 fn lines(flags: &str, line: &str, args: &[&str]) -> Vec<String> {
     let ended = Run::start(&shell(flags, line, args)).wait();
     let times = Regex::new(r"\d[0-9.]* (ms|s)\b").expect("compile pattern");
-    let text = times.replace_all(&ended.err, "T").into_owned();
+    let counters = Regex::new(r"(?m)^\[ *\d+(/\d+)?\] ").expect("compile pattern");
+    let text = times.replace_all(&ended.err, "T");
+    let text = counters.replace_all(&text, "").into_owned();
     let lines = text.lines().take_while(|line| !line.starts_with("minder: "));
     lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
@@ -34,6 +36,23 @@ fn line_follows_the_output_of_its_job() {
         let count = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
         assert_eq!((count("ok "), count("FAIL 2 T (exit 3) ")), (2, 1), "{flags}: {lines:?}");
     }
+}
+
+#[test]
+fn lines_of_all_jobs_count_them() {
+    let counters = |ended: super::RunOutput| {
+        let lines =
+            ended.err.lines().filter_map(|line| Some(line.strip_prefix('[')?.split_once(']')?.0.to_owned()));
+        lines.collect::<Vec<_>>().join("|")
+    };
+    let of = |flags: &str| counters(Run::start(&shell(flags, "exit {}", &["0"; 12])).wait());
+    let all = (1..=12).map(|job| format!("{job:>2}/12")).collect::<Vec<_>>().join("|");
+    assert_eq!(of("-k --status-level pass"), all);
+    assert_eq!(of("-j4 --status-level all"), all);
+    assert_eq!(of("--status-level retry"), "");
+    // An attempt that is repeated ends no job.
+    let ended = Run::start(&shell("-j1 --retries 2 --status-level pass", "exit {}", &["3", "0"])).wait();
+    assert_eq!(counters(ended), "0/2|1/2|2/2");
 }
 
 #[test]
@@ -90,7 +109,12 @@ fn jobs_that_the_end_of_the_run_cut_off_are_not_failures() {
         live.wait_until_true("the job", || begun.exists());
         live.signal(rustix::process::Signal::INT);
         let ended = live.wait().killed_by(rustix::process::Signal::INT);
-        assert_eq!(ended.err.lines().any(|line| line.starts_with("cut      1 ")), has_line, "{}", ended.err);
+        assert_eq!(
+            ended.err.lines().any(|line| line.starts_with("[0/1] cut      1 ")),
+            has_line,
+            "{}",
+            ended.err
+        );
         assert!(!ended.err.contains("FAIL"), "{}", ended.err);
     }
 }

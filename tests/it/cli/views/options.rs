@@ -16,6 +16,8 @@ fn conflicting_flags_are_one_line_of_error() {
         "-u -k",
         "-u --tag",
         "-u --tagstring x",
+        "-u --names x",
+        "--tag --names x",
         "-u --results /tmp/x",
         "-u --spool",
         "-u --pty",
@@ -264,4 +266,17 @@ fn tmpdir_holds_waiting_output() {
     let text = Run::start(command.current_dir(dir.path())).wait().exit_code(0).text();
     assert!(text.lines().any(|line| line.starts_with("1 ") && line.contains("/own/")), "{text}");
     assert_eq!(super::files(&own), 0);
+}
+
+#[test]
+fn names_stand_before_lines_and_in_messages() {
+    let ended = run_to_end("run -k --names api,web CHILD exit ::: 0 3").exit_code(1);
+    assert!(ended.err.contains("failed: web  (exit 3"), "{}", ended.err);
+    for view in ["-k", "-j1 --lb", "-k --spool"] {
+        let ended = run_to_end(&format!("run {view} --names api,web CHILD echo-args ::: a b")).exit_code(0);
+        assert_eq!(ended.text(), "api\t\"a\"\nweb\t\"b\"\n", "{view}");
+    }
+    // The number of jobs is not known before the input has ended: those without a name have their number.
+    let ended = run_with_input("run -k --names api,web CHILD echo-args", b"a\nb\nc\n").exit_code(0);
+    assert_eq!(ended.text(), "api\t\"a\"\nweb\t\"b\"\n3\t\"c\"\n");
 }

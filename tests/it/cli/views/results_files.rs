@@ -161,7 +161,7 @@ fn working_directories_are_created_and_cleaned_up() {
     let dir = temp_dir();
     let at = |name: &str| dir.path().join(name);
     let flags = format!("--wd {}", path(&at("new/{}")));
-    Run::start(&shell(&flags, "touch x", &["a", "b"])).wait().exit_code(0);
+    Run::start(&shell(&flags, "touch x {}", &["a", "b"])).wait().exit_code(0);
     // The argument is a last word.
     assert_eq!(files(&at("new/b")), 2);
     for (more, left) in [("", 2), ("--cleanup", 0)] {

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use minder_os::sync::Mutex;
@@ -13,8 +14,8 @@ use crate::config::{Display, flags_behind_program};
 use crate::flags::StatusLevel;
 use crate::ui::write_stderr;
 use crate::ui::{
-    JobLines, Progress, SlowJobs, Summary, command_message, failure_text, message, notify, styled_message,
-    try_to,
+    EndedCount, JobLines, Progress, SlowJobs, Summary, command_message, failure_text, message, notify,
+    styled_message, try_to,
 };
 use minder_ui::color::{Palette, can_draw};
 use minder_ui::symbols::Symbols;
@@ -36,6 +37,8 @@ pub(super) struct Console {
     palette: Palette,
     progress: Progress,
     slow: Option<Mutex<SlowCheck>>,
+    /// The number of jobs with a line, where all jobs have one.
+    ended: AtomicU64,
 }
 
 /// The check for jobs that run far longer than the others.
@@ -61,7 +64,7 @@ impl Console {
         });
         let has_flag = command.get(1).is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
         let command = if has_flag && !display.parallel { command.to_vec() } else { Vec::new() };
-        Self { display, name, command, palette, progress, slow }
+        Self { display, name, command, palette, progress, slow, ended: AtomicU64::new(0) }
     }
 
     /// Returns the progress display.
@@ -82,13 +85,23 @@ impl Console {
         }
     }
 
-    /// Prints a line of this level, if it is wanted.
-    fn print_job_line(&self, level: StatusLevel, format: impl Fn(JobLines) -> String) {
+    /// Prints a line of this level, if it is wanted. `ended` jobs of all that ended are new.
+    fn print_job_line(
+        &self,
+        level: StatusLevel,
+        new: (u64, Option<u64>),
+        format: impl Fn(JobLines) -> String,
+    ) {
         if self.display.status_level < level {
             return;
         }
         let width = terminal_columns();
-        let line = format(JobLines { palette: self.palette, symbols: Symbols::of_locale(), width });
+        let (new, total) = new;
+        let count = (self.display.status_level >= StatusLevel::Pass).then(|| {
+            let ended = self.ended.fetch_add(new, Ordering::Relaxed) + new;
+            EndedCount { ended, total }
+        });
+        let line = format(JobLines { palette: self.palette, symbols: Symbols::of_locale(), width, count });
         self.progress.suspend(|| command_message(&line));
     }
 
@@ -197,14 +210,16 @@ impl Observer for Console {
             None => StatusLevel::Pass,
         };
         self.report_end(end);
-        self.print_job_line(level, |lines| lines.ended(end));
+        self.print_job_line(level, (u64::from(!end.is_cut_off), end.total), |lines| lines.ended(end));
     }
 
     fn job_retried(&self, end: &JobEnd, attempt: u32, attempts_max: Option<u32>) {
         if matches!(end.failure, Some(FailureReason::TimedOut(_))) {
             self.report_time_out(end);
         }
-        self.print_job_line(StatusLevel::Retry, |lines| lines.retried(end, attempt, attempts_max));
+        self.print_job_line(StatusLevel::Retry, (0, end.total), |lines| {
+            lines.retried(end, attempt, attempts_max)
+        });
     }
 
     fn final_output(&self, end: &JobEnd) {
@@ -231,7 +246,7 @@ impl Observer for Console {
     }
 
     fn wants_total(&self) -> bool {
-        self.progress.is_wanted()
+        self.progress.is_wanted() || self.display.status_level >= StatusLevel::Pass
     }
 
     fn wants_history(&self) -> bool {
