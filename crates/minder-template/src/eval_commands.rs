@@ -8,7 +8,9 @@
 use crate::error::Error;
 use crate::placeholder::expression::Placeholder;
 use crate::program_text::{self, Alphabet, Language, VALUE, ValueCheck};
-use crate::programs::{GATHERERS, PLAIN, PROGRAMS, ProgramRule, ProgramTextRule, SHELL, WINDOWS, WRAPPERS};
+use crate::programs::{
+    GATHERERS, INNER_RUN, PLAIN, PROGRAMS, ProgramRule, ProgramTextRule, SHELL, WINDOWS, WRAPPERS,
+};
 use crate::word::{PROCESS, Word};
 use crate::word_list::lists;
 
@@ -496,6 +498,11 @@ fn hint_for(hint: &str, program: &str) -> String {
 fn as_code(placeholder: Placeholder, program: &str, hint: &str, whole: bool) -> Error {
     let part = if whole { "is" } else { "is part of" };
     let hint = match hint {
+        INNER_RUN => {
+            let text =
+                format!("`{placeholder}` would be run as a command by the inner `{program}`: {INNER_RUN}");
+            return Error::refused(text);
+        }
         SHELL if whole => {
             format!("to run values as programs on purpose, pipe them: `printf '%s\\n' {{}} | {program}`")
         }

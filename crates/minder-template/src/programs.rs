@@ -57,6 +57,10 @@ const fn anywhere(letters: &'static [u8], long: &'static [&'static str]) -> Prog
     ProgramTextRule::Option { letters, long, takes: b"", anywhere: true }
 }
 
+/// The hint for a run within a run.
+pub(crate) const INNER_RUN: &str =
+    "give it the value on standard input, or admit plain values only: `--only '[\\w.]+'`";
+
 /// For programs without a safe way to pass a value.
 const CHECK: &str = "check values with `--only REGEXP`";
 /// For programs that read their environment.
@@ -287,12 +291,7 @@ pub(crate) const PROGRAMS: &[ProgramRule] = &[
     rule(&["hyperfine", "concurrently", "at", "batch"], ProgramTextRule::All, ENVIRONMENT),
     rule(&["watch"], ProgramTextRule::All, CHECK),
     rule(&["eval"], ProgramTextRule::All, "leave `eval` out"),
-    rule(
-        &["parallel", "minder run", "minder parallel", "rush"],
-        ProgramTextRule::All,
-        "give it to that run behind `:::` from a file or standard input, or admit plain values only, as \
-         with `--only '[\\w.]+'`",
-    ),
+    rule(&["parallel", "minder run", "minder parallel", "rush"], ProgramTextRule::All, INNER_RUN),
     rule(
         &["minder sem", "sem"],
         ProgramTextRule::Semaphore,

@@ -259,7 +259,6 @@ fn placeholder_is_refused_in_program_text() {
         "ssh host \"ls {}\"",
         "ssh -p 22 host ls {}",
         "watch ls {}",
-        "parallel a {}",
         "awk '/{}/'",
         "awk -F: {} f",
         "gawk -e '/{}/' f",
@@ -291,6 +290,7 @@ fn placeholder_is_refused_in_program_text() {
     ] {
         assert_refused(command, "the program text of");
     }
+    assert_refused("parallel a {}", "would be run as a command by the inner `parallel`");
     assert_refused("$X -c 'a {}'", "the value of `-c`");
     assert_refused("{} -c 'a {2}'", "the value of `-c`");
 }

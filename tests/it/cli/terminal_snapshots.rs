@@ -8,6 +8,7 @@
 mod background;
 mod locale_and_color;
 mod output;
+mod screens;
 mod streams;
 mod widths;
 

@@ -105,8 +105,8 @@ fn degree(advice: &Advice) -> String {
             format!("The jobs used the processors fully, so no more than -j{slots} is advised.")
         }
         Limit::BusyByOthers => format!(
-            "The processors were {} % busy, perhaps with other programs, so no more than -j{slots} is \
-             advised: a run on an idle machine tells more.",
+            "Other programs kept the processors {} % busy, so it is not known whether more than -j{slots} \
+             would help: run the jobs again on an idle machine.",
             percent(advice.busy.unwrap_or(1.0))
         ),
         Limit::Delay => {
@@ -406,7 +406,10 @@ Prediction error on this run: 4 %.
         assert!(busy.contains("CPU, with 1.8 threads at once in each job"), "{busy}");
         assert!(busy.contains("Longest first ends 2 % later; shortest first has"), "{busy}");
         let others = with(&|advice| advice.limit = Limit::BusyByOthers);
-        assert!(others.contains("The processors were 97 % busy, perhaps with other programs"), "{others}");
+        assert!(
+            others.contains("Other programs kept the processors 97 % busy, so it is not known"),
+            "{others}"
+        );
         let range = with(&|advice| advice.cpu_part = (0.13, 1.0));
         assert!(range.starts_with("This work was 13 to 100 % CPU; 812 jobs of "), "{range}");
         let doubtful = with(&|advice| {
