@@ -6,6 +6,8 @@
 mod environment;
 #[cfg(target_os = "linux")]
 mod attributes;
+#[cfg(target_os = "linux")] // Linux alone has cgroups.
+mod cgroup;
 #[cfg(unix)]
 mod unix;
 #[cfg(target_os = "linux")] // Where the child discards pending signals.

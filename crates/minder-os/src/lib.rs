@@ -15,6 +15,7 @@ mod error_text;
 mod shown_text;
 pub mod files;
 pub mod host_stats;
+pub mod cgroup;
 pub mod limits;
 pub mod processes;
 pub mod signals;

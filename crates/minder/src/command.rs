@@ -618,6 +618,51 @@ impl Command {
         self
     }
 
+    /// Starts the child in a cgroup of version 2: `dir` is the open directory of that cgroup, and stays open
+    /// here. The child is in the cgroup before it executes its program, so everything that the program does
+    /// counts there. Default: the cgroup of this process.
+    ///
+    /// The caller makes the directory, writes its limits, and removes it after the child: see "Control Group
+    /// v2" in the documentation of the kernel.
+    ///
+    /// The child shares the memory of this process until it executes its program. If the kernel kills all
+    /// processes of its cgroup before (`memory.oom.group`), it kills this process, too. It does not kill the
+    /// child alone then, so with a limit of a few pages the start does not return. Therefore use one cgroup
+    /// for each child if its memory is limited, and a limit of at least 1 MiB.
+    ///
+    /// A start fails with `PermissionDenied` if this process may not write to `cgroup.procs` of the cgroup
+    /// and of the closest common ancestor with its own cgroup. The kernel also refuses a directory of another
+    /// file system, a cgroup that was removed, and one that passes controllers on to its children.
+    ///
+    /// - Linux: `CLONE_INTO_CGROUP` of clone3(2), since Linux 5.7. Elsewhere the child writes to
+    ///   `cgroup.procs` first.
+    /// - Other systems: a start fails with `Unsupported`.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use minder::Command;
+    /// use std::fs::{self, File};
+    ///
+    /// // Only root may make one here.
+    /// let dir = "/sys/fs/cgroup/minder-example";
+    /// if fs::create_dir(dir).is_ok() {
+    ///     let mut command = Command::new("cat");
+    ///     command.arg("/proc/self/cgroup").cgroup(File::open(dir)?);
+    ///     let output = command.output();
+    ///     fs::remove_dir(dir)?;
+    ///     // The hierarchy of version 1 may be there instead.
+    ///     if let Ok(output) = output {
+    ///         assert!(output.stdout.ends_with(b"/minder-example\n"));
+    ///     }
+    /// }
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cgroup(&mut self, dir: impl Into<Arc<File>>) -> &mut Self {
+        self.attributes().cgroup = Some(dir.into());
+        self
+    }
+
     /// Delays the child before it joins its group, as a busy machine does (Linux). For
     /// tests.
     #[cfg(feature = "fault-injection")]

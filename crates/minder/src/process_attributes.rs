@@ -1,5 +1,8 @@
 //! The attributes that a child changes of itself before it executes its program: limits, umask,
-//! groups and user.
+//! groups and user. The cgroup is among them.
+
+use std::fs::File;
+use std::sync::Arc;
 
 /// A resource that a process may use up to a limit: see [`Command::limit`](crate::Command::limit) and
 /// setrlimit(2).
@@ -63,6 +66,8 @@ pub(crate) struct ProcessAttributes {
     pub(crate) groups: Option<Vec<u32>>,
     pub(crate) gid: Option<u32>,
     pub(crate) uid: Option<u32>,
+    /// The directory of the cgroup in which the child starts.
+    pub(crate) cgroup: Option<Arc<File>>,
 }
 
 /// The limits of one resource. `None` means unlimited.
@@ -82,6 +87,7 @@ pub(crate) enum AttributeStep {
     Groups,
     Gid,
     Uid,
+    Cgroup,
 }
 
 impl ProcessAttributes {
@@ -94,5 +100,6 @@ impl ProcessAttributes {
             .or(self.groups.as_ref().map(|_| AttributeStep::Groups))
             .or(self.gid.map(|_| AttributeStep::Gid))
             .or(self.uid.map(|_| AttributeStep::Uid))
+            .or(self.cgroup.as_ref().map(|_| AttributeStep::Cgroup))
     }
 }

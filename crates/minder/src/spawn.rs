@@ -77,6 +77,7 @@ fn not_supported(step: AttributeStep) -> &'static str {
         AttributeStep::Groups => "groups can only be set on Linux",
         AttributeStep::Gid => "a group id can only be set on Linux",
         AttributeStep::Uid => "a user id can only be set on Linux",
+        AttributeStep::Cgroup => "only Linux has cgroups",
     }
 }
 
@@ -90,6 +91,7 @@ fn explain_attribute(command: &Command, step: AttributeStep, error: io::Error) -
         AttributeStep::Groups => ("set the groups of", command.program.to_string_lossy().into_owned()),
         AttributeStep::Gid => ("set the group id", id(attributes.and_then(|attributes| attributes.gid))),
         AttributeStep::Uid => ("set the user id", id(attributes.and_then(|attributes| attributes.uid))),
+        AttributeStep::Cgroup => ("join the cgroup of", command.program.to_string_lossy().into_owned()),
     };
     Error::new(phrase, error).during(Operation::Spawn).with_subject(subject)
 }

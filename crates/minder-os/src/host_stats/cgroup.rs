@@ -31,6 +31,12 @@ pub(super) fn limited(memory: Memory) -> Memory {
     limited_by(memory, &read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
 }
 
+/// Returns the mount point of the second version, and the directory of this process there.
+pub(crate) fn second_cgroup() -> Option<(PathBuf, PathBuf)> {
+    let read = |path| fs::read_to_string(path).ok();
+    find(&SECOND, &read("/proc/self/mountinfo")?, &read("/proc/self/cgroup")?)
+}
+
 fn limited_by(mut memory: Memory, mounts: &str, groups: &str) -> Memory {
     for version in [SECOND, FIRST] {
         let Some((point, own)) = find(&version, mounts, groups) else { continue };

@@ -19,6 +19,8 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use cgroup::second_cgroup;
 pub use types::{DiskStats, Memory, ProcessorTimes, SwapCounters};
 
 use std::io;

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use rustix::fs::{Access, access};
 
-use super::kernel_version::kernel_version;
 use super::types::Capability;
 
 /// Returns the directory of our group in the second version of the hierarchy.
@@ -16,7 +15,7 @@ pub(super) fn own_dir() -> Option<PathBuf> {
     )
 }
 
-/// Returns whether groups of our own can be made, and killed by one write.
+/// Returns whether this process may make cgroups, for the limits of its children.
 pub(super) fn delegated() -> Capability {
     let mechanism = Capability::available("children", "cgroup");
     let Some(dir) = own_dir() else { return mechanism.absent("version 2 is not mounted") };
@@ -24,13 +23,9 @@ pub(super) fn delegated() -> Capability {
     if !writable(&dir) || !writable(&dir.join("cgroup.procs")) {
         return mechanism.refused("not delegated");
     }
-    // The root of the hierarchy has no such file; every group below it has, since Linux 5.14.
-    let has_kill = dir.join("cgroup.kill").exists() || kernel_version() >= Some((5, 14));
-    if has_kill {
-        mechanism.note("not used yet")
-    } else {
-        mechanism.absent("no cgroup.kill before Linux 5.14")
-    }
+    let controllers = fs::read_to_string(dir.join("cgroup.controllers")).unwrap_or_default();
+    let has_memory = controllers.split_ascii_whitespace().any(|name| name == "memory");
+    if has_memory { mechanism } else { mechanism.note("without the controller of memory") }
 }
 
 /// Returns our directory: the mount point of the hierarchy, and our path relative to the mounted

@@ -19,7 +19,8 @@ use minder_os::sync::Mutex;
 ///
 /// The functions of the C library would set the ids of all threads that it knows: those of the parent.
 pub(super) fn apply(attributes: &ProcessAttributes, step: &mut SpawnStep) -> Result<(), i32> {
-    let ProcessAttributes { limits, umask, groups, gid, uid } = attributes;
+    // The child is in its cgroup already.
+    let ProcessAttributes { limits, umask, groups, gid, uid, cgroup: _ } = attributes;
     for limit in limits {
         *step = SpawnStep::Attribute(AttributeStep::Limit(limit.resource));
         set_limit(limit)?;

@@ -11,11 +11,15 @@
 //! (`close_range` with `CLOSE_RANGE_UNSHARE`, Linux 5.9). A single start in a small host does not
 //! need this, because its table is small. If a child keeps descriptors, the cut is above the
 //! highest of them.
+//!
+//! A child that is to start in a cgroup is created there by the kernel (`CLONE_INTO_CGROUP`, Linux 5.7).
+//! Where that is refused, it writes to the file `cgroup.procs`, which the parent has opened.
 
 #![expect(unsafe_code, reason = "clone, and the system calls between it and execve")]
 
 use std::cell::Cell;
 use std::ffi::c_void;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
@@ -28,6 +32,7 @@ use super::request::{NULL_DEVICE, Request};
 use super::{SpawnError, SpawnStep};
 use crate::command::Kept;
 use crate::group::Group;
+use crate::process_attributes::AttributeStep;
 use crate::sys::guard::ignored_by_us;
 use crate::sys::pid::pidfd_available;
 use crate::sys::reap::Process;
@@ -51,9 +56,10 @@ pub(super) struct CloneSpawner {
     /// Low descriptors that the child's streams are copied onto before a shared table is cut.
     /// Otherwise they refer to `/dev/null`.
     low: Option<ReservedFds>,
-    /// `true` once the kernel refused `clone3`, or the cut.
+    /// `true` once the kernel refused `clone3`, the cut, or `clone3` with a cgroup.
     refused: bool,
     cut_refused: bool,
+    cgroup_refused: bool,
 }
 
 /// Three descriptors from 3 upwards, and the file that they refer to while no child starts.
@@ -88,11 +94,22 @@ struct ChildArgs<'a> {
     by_clone: bool,
     /// The descriptors that execve does not close, if the kernel has no `close_range`.
     left_open: Vec<RawFd>,
+    cgroup: Option<CgroupEntry>,
     error: i32,
     step: SpawnStep,
 }
 
+/// How the child gets into a cgroup.
+#[derive(Debug)]
+enum CgroupEntry {
+    /// The kernel creates it there. This is the directory.
+    Created(RawFd),
+    /// It writes to this file, `cgroup.procs`.
+    Written(OwnedFd),
+}
+
 const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 const CLOSE_RANGE_UNSHARE: libc::c_uint = 1 << 1;
 
 impl CloneSpawner {
@@ -108,6 +125,7 @@ impl CloneSpawner {
             nofile: soft_limit(request.nofile),
             by_clone: self.refused,
             left_open: if self.refused && !has_close_range() { super::inherited() } else { Vec::new() },
+            cgroup: self.cgroup_entry(request)?,
             error: 0,
             step: SpawnStep::Exec,
         };
@@ -137,14 +155,38 @@ impl CloneSpawner {
                 Err(step.failed(if step == SpawnStep::NullDevice { null_error(error) } else { error }))
             }
             Err(error)
+                if matches!(context.cgroup, Some(CgroupEntry::Created(_)))
+                    && error.raw_os_error() == Some(libc::E2BIG) =>
+            {
+                self.cgroup_refused = true;
+                self.spawn(request)
+            }
+            Err(error)
                 if !self.refused
                     && matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EINVAL)) =>
             {
                 self.refused = true;
                 self.spawn(request)
             }
+            Err(error) if context.cgroup.is_some() && is_of_cgroup(&error) => {
+                Err(SpawnStep::Attribute(AttributeStep::Cgroup).failed(error))
+            }
             Err(error) => Err(SpawnStep::Process.failed(error)),
         }
+    }
+
+    /// Returns how the child gets into its cgroup, if its command names one.
+    fn cgroup_entry(&self, request: &Request<'_>) -> Result<Option<CgroupEntry>, SpawnError> {
+        let attributes = request.command.attributes.as_deref();
+        let Some(dir) = attributes.and_then(|attributes| attributes.cgroup.as_deref()) else {
+            return Ok(None);
+        };
+        if !self.refused && !self.cgroup_refused {
+            return Ok(Some(CgroupEntry::Created(dir.as_raw_fd())));
+        }
+        let procs =
+            open_procs(dir).map_err(|error| SpawnStep::Attribute(AttributeStep::Cgroup).failed(error))?;
+        Ok(Some(CgroupEntry::Written(procs)))
     }
 
     /// Reserves the low descriptors while low numbers are free: the kernel copies all descriptors
@@ -261,6 +303,19 @@ impl Drop for Stack {
     }
 }
 
+/// Opens the file of a cgroup that a process writes to in order to join it.
+fn open_procs(dir: &File) -> io::Result<OwnedFd> {
+    use rustix::fs::{Mode, OFlags, openat};
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Ok(openat(dir, c"cgroup.procs", flags, Mode::empty())?)
+}
+
+/// Returns whether this is an error of `clone3` that concerns the cgroup, and not the process.
+fn is_of_cgroup(error: &io::Error) -> bool {
+    let errors = [libc::EACCES, libc::EBADF, libc::EBUSY, libc::ENODEV, libc::ENOENT, libc::EOPNOTSUPP];
+    error.raw_os_error().is_some_and(|error| errors.contains(&error))
+}
+
 fn soft_limit(soft: Option<u64>) -> Option<libc::rlimit64> {
     let soft = soft?;
     let hard = rustix::process::getrlimit(rustix::process::Resource::Nofile)
@@ -301,12 +356,17 @@ fn start(context: &mut ChildArgs<'_>, (stack, stack_size): (u64, u64), shared: b
             pid => Ok(pid),
         }
     } else {
+        let (into_cgroup, cgroup) = match context.cgroup {
+            Some(CgroupEntry::Created(dir)) => (CLONE_INTO_CGROUP, u64::from(dir.unsigned_abs())),
+            _ => (0, 0),
+        };
         let args = CloneArgs {
-            flags: flags as u64 | CLONE_CLEAR_SIGHAND,
+            flags: flags as u64 | CLONE_CLEAR_SIGHAND | into_cgroup,
             pidfd: ptr::from_mut(&mut pidfd).expose_provenance() as u64,
             exit_signal: libc::SIGCHLD as u64,
             stack,
             stack_size,
+            cgroup,
             ..CloneArgs::default()
         };
         // SAFETY: as above; `args` outlives the call, too, and `child` never returns.
@@ -346,7 +406,10 @@ unsafe extern "C" fn child(context: *mut c_void) -> ! {
     // SAFETY: `start` passed a pointer to its context, which the waiting thread does not touch.
     let context = unsafe { &mut *context.cast::<ChildArgs<'_>>() };
     context.error = match register(context) {
-        0 => become_program(context),
+        0 => match join_cgroup(context) {
+            0 => become_program(context),
+            error => error,
+        },
         error => error,
     };
     // SAFETY: exits this process without running code of the parent.
@@ -362,6 +425,20 @@ fn register(context: &mut ChildArgs<'_>) -> i32 {
     let error = request.registration.map_or(0, |it| it.send_from_child(request.leads_group()));
     context.step = if error == 0 { SpawnStep::Setup } else { SpawnStep::Guardian };
     error
+}
+
+/// Joins the cgroup, unless the kernel created the child there; returns an error number. The file is in
+/// the table until the next step drops it.
+fn join_cgroup(context: &mut ChildArgs<'_>) -> i32 {
+    let Some(CgroupEntry::Written(procs)) = &context.cgroup else { return 0 };
+    context.step = SpawnStep::Attribute(AttributeStep::Cgroup);
+    // The zero stands for the process that writes.
+    // SAFETY: an open descriptor, and one byte of a constant.
+    if unsafe { libc::write(procs.as_raw_fd(), c"0".as_ptr().cast(), 1) } < 0 {
+        return errno();
+    }
+    context.step = SpawnStep::Setup;
+    0
 }
 
 /// Executes the steps of the child, whose order matters. Returns only after an error.

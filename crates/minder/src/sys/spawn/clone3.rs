@@ -5,7 +5,8 @@
 
 use std::ffi::c_void;
 
-/// The structure that the kernel reads: `struct clone_args`.
+/// The structure that the kernel reads: `struct clone_args` of Linux 5.7. An older kernel accepts it if
+/// the members that it does not know are zero, and returns E2BIG otherwise.
 #[repr(C)]
 #[derive(Default)]
 pub(super) struct CloneArgs {
@@ -17,6 +18,10 @@ pub(super) struct CloneArgs {
     pub(super) stack: u64,
     pub(super) stack_size: u64,
     pub(super) tls: u64,
+    pub(super) set_tid: u64,
+    pub(super) set_tid_size: u64,
+    /// The descriptor of the directory of a cgroup, for `CLONE_INTO_CGROUP`.
+    pub(super) cgroup: u64,
 }
 
 /// Makes the system call. In the parent it returns the child's pid or a negative error number. The
