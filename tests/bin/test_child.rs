@@ -100,6 +100,12 @@ fn act(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
             }
         }
         "sleep-ms" => pause(number(1)),
+        // use-memory BYTES MS: writes to so much memory, and keeps it for a while.
+        "use-memory" => {
+            let bytes = std::hint::black_box(vec![1_u8; number(1)]);
+            pause(number(2));
+            drop(bytes);
+        }
         "cat" => cat()?,
         "count" => println!("{}", io::copy(&mut io::stdin(), &mut io::sink())?),
         // close-stdin MS [AFTER_MS]: closes its input and lives on for a while.

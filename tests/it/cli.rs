@@ -12,6 +12,8 @@ mod surroundings;
 #[cfg(unix)] // Shell lines.
 mod starts;
 mod resource_limits;
+#[cfg(target_os = "linux")] // The limit is one of Linux.
+mod memory_max;
 mod messages;
 #[cfg(unix)] // `console` has Ctrl-C, and `windows` runs that are ended by force.
 mod signals;

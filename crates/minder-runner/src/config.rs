@@ -336,7 +336,7 @@ pub struct Control {
     pub close_fds: bool,
     /// The increment of the niceness of jobs.
     pub nice: i32,
-    /// The most bytes of address space of each process of a job.
+    /// The most bytes of memory of a job. Where it has no cgroup, of address space of each of its processes.
     pub memory_max: Option<u64>,
     /// The most seconds of processor time of each process of a job.
     pub cpu_max: Option<u64>,

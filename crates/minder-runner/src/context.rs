@@ -20,6 +20,7 @@ use crate::config::RunConfig;
 use crate::exit_status;
 use crate::job_environment::JobEnvironment;
 use crate::job_table::{JobEntry, JobTable};
+use crate::memory_cap::JobCgroups;
 use crate::observer::Observer;
 use crate::output::sequencer::OutputSequencer;
 use crate::own_peak::OwnPeak;
@@ -51,6 +52,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) expected: Option<Duration>,
     pub(crate) admission: AdmissionController,
     pub(crate) table: Option<ResultsTable>,
+    /// The cgroups for jobs whose memory is limited, if there can be any.
+    pub(crate) cgroups: Option<Arc<JobCgroups>>,
     /// Output of earlier attempts is written once, before the first job starts.
     pub(crate) earlier_output: Once,
     pub(crate) status: RunStatus,

@@ -39,6 +39,7 @@ mod commit;
 mod job_environment;
 mod admission;
 mod own_peak;
+mod memory_cap;
 mod context;
 mod outcome;
 mod main_loop;

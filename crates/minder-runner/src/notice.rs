@@ -70,6 +70,13 @@ pub enum Notice {
     CommentLines,
     /// Arguments are read from the terminal.
     ReadingTerminal,
+    /// Jobs get no cgroup, so the address space of each process is limited.
+    AddressSpaceLimited {
+        /// Why.
+        reason: String,
+        /// `true` if the system can delegate a cgroup.
+        is_available: bool,
+    },
     /// The make jobserver is not used for jobs that need each other.
     JobserverIgnored {
         /// The flag that makes the jobs need each other.
@@ -161,6 +168,7 @@ impl Notice {
                 | Self::NoHistory
                 | Self::CarriageReturns
                 | Self::CommentLines
+                | Self::AddressSpaceLimited { .. }
                 | Self::JobserverIgnored { .. }
                 | Self::JobserverUnavailable { .. }
                 | Self::NoRecord { .. }
@@ -170,7 +178,14 @@ impl Notice {
     }
 }
 
+const CARRIAGE_RETURNS: &str = "the first three values end in CR-NL, as in files from Windows, and the CR \
+                                is part of them (`-d '\\r\\n'` removes it)";
 const COMMENT_LINES: &str = "lines that begin with `#` were arguments (--skip-comments leaves them out)";
+
+const TERMINAL: &str = ": `--tty` gives jobs the terminal, one at a time; `--pty` gives each job a new one, \
+                        without input; or pass its input in a file, or the answer as an argument";
+const DELEGATE: &str =
+    " (`systemd-run --user --scope -p Delegate=yes minder run …` limits the memory of each job)";
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -178,9 +193,7 @@ impl fmt::Display for Notice {
             Self::CannotRun { job, reason } => write!(f, "cannot run `{job}`: {reason}"),
             Self::NeedsTerminal { job, is_first } => {
                 write!(f, "`{job}` uses the terminal, which jobs do not have, and is terminated")?;
-                let hint = ": `--tty` gives jobs the terminal, one at a time; `--pty` gives each job a new \
-                            one, without input; or pass its input in a file, or the answer as an argument";
-                f.write_str(if *is_first { hint } else { "" })
+                f.write_str(if *is_first { TERMINAL } else { "" })
             }
             Self::Interrupted { signal, running, asked } => write_interruption(f, *signal, *running, *asked),
             Self::Halting { running } => {
@@ -202,13 +215,13 @@ impl fmt::Display for Notice {
             Self::NoHistory => f.write_str(
                 "no earlier run of this command is recorded, so its jobs start in the order of the input",
             ),
-            Self::CarriageReturns => f.write_str(
-                "the first three values end in CR-NL, as in files from Windows, and the CR is part of them \
-                 (`-d '\\r\\n'` removes it)",
-            ),
+            Self::CarriageReturns => f.write_str(CARRIAGE_RETURNS),
             Self::CommentLines => f.write_str(COMMENT_LINES),
             Self::ReadingTerminal => {
                 f.write_str("reading arguments from the terminal, one per line; Ctrl-D ends them")
+            }
+            Self::AddressSpaceLimited { reason, is_available } => {
+                write_address_space(f, reason, *is_available)
             }
             Self::JobserverIgnored { flag } => {
                 write!(f, "the jobs of {flag} run all at once: not by the build's jobserver")
@@ -261,6 +274,11 @@ fn write_interruption(f: &mut fmt::Formatter<'_>, signal: Signal, running: u64, 
         _ => "a second signal kills them",
     };
     write!(f, "{name}: waiting for {jobs} to stop; {again}")
+}
+
+fn write_address_space(f: &mut fmt::Formatter<'_>, reason: &str, is_available: bool) -> fmt::Result {
+    write!(f, "--memory-max limits the address space of each process: {reason}")?;
+    f.write_str(if is_available { DELEGATE } else { "" })
 }
 
 fn write_growth(f: &mut fmt::Formatter<'_>, from: u64, to: u64) -> fmt::Result {

@@ -86,6 +86,8 @@ pub enum EndCause {
     TimedOut(Duration),
     /// Memory was short.
     Memory,
+    /// The kernel killed it because its processes reached this limit of memory, in bytes.
+    MemoryMax(u64),
     /// It wanted to use the terminal of another process group.
     Terminal,
     /// The halt policy ended the run at once.
@@ -98,6 +100,7 @@ impl EndCause {
         match self {
             Self::Own | Self::TimedOut(_) => None,
             Self::Memory => Some("memory"),
+            Self::MemoryMax(_) => Some("memory limit"),
             Self::Terminal => Some("terminal"),
             Self::Halted => Some("halted"),
         }
@@ -141,6 +144,8 @@ pub enum FailureReason {
     TimedOut(Duration),
     /// It was killed because memory was short, after this time.
     Memory(Duration),
+    /// It was killed because its processes reached this limit of memory, in bytes, after this time.
+    MemoryMax(u64, Duration),
     /// It could not be started.
     NotStarted(String),
 }
@@ -152,6 +157,7 @@ impl FailureReason {
             EndCause::Own | EndCause::Terminal | EndCause::Halted => Self::Exited(status, wall),
             EndCause::TimedOut(limit) => Self::TimedOut(limit),
             EndCause::Memory => Self::Memory(wall),
+            EndCause::MemoryMax(max) => Self::MemoryMax(max, wall),
         }
     }
 }
@@ -195,7 +201,7 @@ pub struct RunStats {
     pub withdrawn: u64,
     /// The number of failed jobs that ran too long.
     pub timed_out: u64,
-    /// The number of failed jobs that were killed because memory was short.
+    /// The number of failed jobs that were killed because memory was short, or for their limit of it.
     pub out_of_memory: u64,
     /// The number of jobs that the halt policy killed. They are not named: the jobs that caused it are.
     pub halted: u64,
@@ -335,7 +341,7 @@ impl RunStats {
         match cause {
             EndCause::Own | EndCause::Terminal => (),
             EndCause::TimedOut(_) => self.timed_out += 1,
-            EndCause::Memory => self.out_of_memory += 1,
+            EndCause::Memory | EndCause::MemoryMax(_) => self.out_of_memory += 1,
             // It has no journal event, and `add_cancelled` counts it.
             EndCause::Halted => return,
         }

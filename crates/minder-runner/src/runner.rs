@@ -29,6 +29,7 @@ use crate::job_environment::JobEnvironment;
 use crate::job_source::job_source;
 use crate::job_table::JobTable;
 use crate::main_loop::MainLoop;
+use crate::memory_cap;
 use crate::notice::Notice;
 use crate::observer::Observer;
 use crate::outcome;
@@ -182,6 +183,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
         expected: history::expected(&config, &*observer),
         admission,
         table,
+        cgroups: memory_cap::prepare(config.control.memory_max, guard, &*observer),
         earlier_output: std::sync::Once::new(),
         status: RunStatus::default(),
         main_poller: &main_poller,
@@ -325,6 +327,9 @@ fn run_threads(
                 Err(_) => context.fail("a part of minder panicked; this is a defect of minder".to_owned()),
             }
         }
+        if let Some(cgroups) = &context.cgroups {
+            cgroups.end();
+        }
         (stats, signal)
     })
 }
@@ -402,10 +407,12 @@ impl Slots {
 /// Returns how many descriptors a job may need at once. Files for its output are counted too: they
 /// are created only after it has written, which is too late to find that no descriptor is free.
 fn descriptors_per_job(config: &RunConfig) -> u64 {
-    match config.view {
+    let streams = match config.view {
         OutputView::Straight => 1,
         _ => DESCRIPTORS_JOB + 2 * u64::from(config.files.has_job_files()),
-    }
+    };
+    // Its cgroup.
+    streams + u64::from(config.control.memory_max.is_some())
 }
 
 /// Opens the standard streams, or a table in place of standard output.

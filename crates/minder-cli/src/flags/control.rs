@@ -65,18 +65,20 @@ pub(crate) struct ControlFlags {
     #[arg(long, value_name = "N|N%", help_heading = "Load and memory")]
     pub(crate) load: Option<String>,
 
-    /// Let each process of a job use at most this much memory (Linux).
+    /// Let a job use at most this much memory (Linux).
     ///
-    /// It is the limit of its address space, RLIMIT_AS, as `ulimit -v` sets it: a program that asks for more
-    /// gets an error, and usually fails. Programs that reserve much more than they use, such as Java and Go,
-    /// need a higher value. The processes of a job are not added up.
+    /// Where minder may make cgroups, as with `systemd-run --user --scope -p Delegate=yes minder run …`, the
+    /// memory of all processes of a job is added up, and the kernel kills the job beyond SIZE, which is at
+    /// least 1 MiB. Elsewhere a message says so, and SIZE limits the address space of each process:
+    /// RLIMIT_AS, as `ulimit -v` sets it. A program that asks for more gets an error, and usually fails.
+    /// Programs that reserve much more than they use, such as Java and Go, need a higher value then.
     #[arg(long, value_name = "SIZE", value_parser = positive, help_heading = "Load and memory")]
     pub(crate) memory_max: Option<u64>,
 
     /// Let each process of a job use at most this much processor time (Linux).
     ///
     /// Whole seconds, rounded up: RLIMIT_CPU, as `ulimit -t` sets it. The process gets SIGXCPU, and SIGKILL a
-    /// second later. --timeout limits the elapsed time of a job.
+    /// second later. The processes of a job are not added up. --timeout limits the elapsed time of a job.
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Load and memory")]
     pub(crate) cpu_max: Option<Duration>,
 

@@ -59,7 +59,7 @@ const RUN_FLAGS: &[Row] = &[
     ("--load-average", "use `--load N`"),
     (
         "--max-mem --max-memory --mem --mem-limit --memory --memory-limit --rlimit --ulimit",
-        "use `--memory-max SIZE`, which limits each process of a job (`--memfree SIZE` only delays starts)",
+        "use `--memory-max SIZE`, which limits each job (`--memfree SIZE` only delays starts)",
     ),
     (
         "--limit-rate --max-rate --rate-limit --throttle",

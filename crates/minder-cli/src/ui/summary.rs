@@ -8,7 +8,7 @@ use minder_runner::report::{FailureReason, HaltSummary, JobFailure, NAMED_MAX};
 use minder_runner::{RunEnd, RunReport};
 
 use super::progress::rough;
-use minder_runner::text::{count, escape, time};
+use minder_runner::text::{count, escape, format_bytes, time};
 use minder_ui::color::Palette;
 use unicode_width::UnicodeWidthStr;
 
@@ -225,7 +225,9 @@ fn shown(text: &str) -> String {
 pub(crate) fn failure_text(reason: &FailureReason) -> String {
     let text = cause_text(reason);
     match reason {
-        FailureReason::Exited(_, wall) | FailureReason::Memory(wall) => format!("{text}, {}", time(*wall)),
+        FailureReason::Exited(_, wall) | FailureReason::Memory(wall) | FailureReason::MemoryMax(_, wall) => {
+            format!("{text}, {}", time(*wall))
+        }
         FailureReason::TimedOut(_) | FailureReason::NotStarted(_) => text,
     }
 }
@@ -236,6 +238,7 @@ pub(super) fn cause_text(reason: &FailureReason) -> String {
         FailureReason::Exited(exit, _) => status(*exit),
         FailureReason::TimedOut(limit) => format!("timed out after {}", rough(*limit)),
         FailureReason::Memory(_) => "killed because memory ran short".to_owned(),
+        FailureReason::MemoryMax(max, _) => format!("killed at its memory limit of {}", format_bytes(*max)),
         FailureReason::NotStarted(why) => shown(why),
     }
 }

@@ -81,7 +81,9 @@ impl<'a> Finisher<'a> {
 
     /// Records, shows and counts a job whose last attempt ended, or holds it back for that.
     pub(super) fn finish(&mut self, end: AttemptEnd<'_>, mut running: Box<RunningJob>) {
-        let may_be_cut_off = self.held.must_hold(&running, end.outcome);
+        // The limit of memory is a cause that does not end the run.
+        let has_own_cause = matches!(end.cause, EndCause::MemoryMax(_));
+        let may_be_cut_off = !has_own_cause && self.held.must_hold(&running, end.outcome);
         let queued = running.unread_output(self.context);
         if may_be_cut_off || queued.is_some() {
             self.held.push(end, running, may_be_cut_off, queued);

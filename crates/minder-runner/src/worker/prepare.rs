@@ -297,7 +297,7 @@ impl<'a> Preparer<'a> {
         command.descriptors(&environment.descriptors).environment(&environment.variables);
         command.nice(control.nice);
         if let Some(bytes) = control.memory_max {
-            command.limit(Resource::AddressSpace, Some(bytes), Some(bytes));
+            self.limit_memory(command, running, bytes)?;
         }
         if let Some(seconds) = control.cpu_max {
             // SIGXCPU comes at the soft limit, SIGKILL at the hard one.
@@ -355,6 +355,25 @@ impl<'a> Preparer<'a> {
             }
             command.current_dir(path);
         }
+        Ok(())
+    }
+
+    /// Limits the memory of a job by its cgroup, or the address space of each of its processes.
+    fn limit_memory(
+        &self,
+        command: &mut Command,
+        running: &mut RunningJob,
+        bytes: u64,
+    ) -> Result<(), Refusal> {
+        let Some(cgroups) = &self.context.cgroups else {
+            command.limit(Resource::AddressSpace, Some(bytes), Some(bytes));
+            return Ok(());
+        };
+        let cgroup = cgroups
+            .create(running.number)
+            .map_err(|error| Refusal::of("cannot limit the memory of jobs", &error, false))?;
+        command.cgroup(cgroup.dir());
+        running.cgroup = Some(Box::new(cgroup));
         Ok(())
     }
 

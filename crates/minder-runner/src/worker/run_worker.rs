@@ -243,6 +243,7 @@ impl JobHandler for RunWorker<'_> {
         // How it ended, and whether it did its work.
         let is_halted = context.pool.is_cancelled() && context.pool.halted_by().is_some_and(|by| by.now);
         let cause = running.cause(&outcome, is_halted);
+        running.cgroup = None;
         // A job that read only part of its input has no valid result. It gets no event, and the
         // read error ends the run.
         running.is_interrupted |= running.stdin.as_deref().is_some_and(StdinFeeder::is_torn);

@@ -5,11 +5,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use minder::jobs::Attempt;
 use minder::{ChildId, ExitInfo, ExitStatus, Outcome};
+use minder_os::signals;
 use minder_os::terminal::TerminalModes;
 use minder_record::event::{JobFinished, OsBytes, since_1970};
 
 use super::job_output::JobOutput;
 use crate::admission::JobPermit;
+use crate::memory_cap::JobCgroup;
 use crate::queue::Task;
 use crate::report::EndCause;
 use crate::results::TemplateFiles;
@@ -50,6 +52,8 @@ pub(crate) struct RunningJob {
     pub(crate) files: Vec<PathBuf>,
     /// The modes that the terminal had before the job, if it uses it.
     pub(crate) terminal_modes: Option<Box<TerminalModes>>,
+    /// The cgroup that limits its memory, until it has ended.
+    pub(crate) cgroup: Option<Box<JobCgroup>>,
     /// The permission to run, which is given back when the job ends.
     pub(crate) permit: Option<JobPermit>,
 }
@@ -82,6 +86,7 @@ impl RunningJob {
                 stdin: None,
                 files: Vec::new(),
                 terminal_modes: None,
+                cgroup: None,
                 permit: None,
             },
         )
@@ -103,10 +108,19 @@ impl RunningJob {
             // A job that exited just before it was asked to has ended on its own.
             _ if self.is_requeued && outcome.killed => EndCause::Memory,
             Some(limit) if outcome.timed_out => EndCause::TimedOut(limit),
+            _ if let Some(max) = self.exceeded_memory(outcome) => EndCause::MemoryMax(max),
             _ if self.wants_terminal && outcome.killed => EndCause::Terminal,
             _ if is_halted => EndCause::Halted,
             _ => EndCause::Own,
         }
+    }
+
+    /// Returns its limit of memory if the kernel killed it for that. The signal is SIGKILL then. Another end
+    /// is that of the job, which may have had a cgroup with another limit for a part of its processes.
+    fn exceeded_memory(&self, outcome: &Outcome) -> Option<u64> {
+        let cgroup = self.cgroup.as_deref()?;
+        let is_kill = outcome.exit.status.signal().is_some_and(|by| signals::number("KILL") == Some(by));
+        (is_kill && cgroup.was_killed()).then(|| cgroup.max())
     }
 
     /// Returns its journal event, without the place of its output and without the cause of its end.

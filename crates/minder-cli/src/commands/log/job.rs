@@ -241,6 +241,7 @@ fn end(job: &JobFinished) -> String {
     };
     let why = match job.cause.as_deref() {
         Some("memory") => " because memory was short",
+        Some("memory limit") => " because it used more memory than --memory-max",
         Some("halted") => " because the run was halted",
         _ => "",
     };
