@@ -279,6 +279,27 @@ fn cgroup_of_another_user_is_not_delegated() {
 }
 
 #[test]
+fn cgroup_that_belongs_to_a_user_is_delegated() {
+    let Some(delegated) = delegated() else { return };
+    if !is_root() || !is_public(MINDER) {
+        crate::support::skip(format_args!("another user needs root, and a directory that all may enter"));
+        return;
+    }
+    let dir = delegated.cgroup.dir();
+    let number = std::os::fd::AsRawFd::as_raw_fd(&*dir);
+    for name in ["", "cgroup.procs", "cgroup.subtree_control"] {
+        let path = format!("/proc/self/fd/{number}/{name}");
+        std::os::unix::fs::chown(path, Some(54321), None).expect("change owner");
+    }
+    let command = minder_as("user=54321", "run --no-record --memory-max 50M");
+    let line = "test {} = a || CHILD use-memory 200000000; ulimit -v";
+    let ended = delegated.run(&mut with(&command, line, "a b")).exit_code(1);
+    assert_eq!(ended.text(), "unlimited\n");
+    assert!(ended.err.contains("(killed at its memory limit of 50 MiB, "), "{}", ended.err);
+    delegated.assert_clean();
+}
+
+#[test]
 fn message_about_the_address_space_is_printed_once() {
     // The tests are in the same cgroup.
     let command = minder("run --no-record -j3 --retries 2 --memory-max 2G");

@@ -354,15 +354,16 @@ mod tests {
                 failure("slow", FailureReason::TimedOut(Duration::from_secs(10))),
                 failure("bad", FailureReason::Exited(ExitStatus::Exited(2), wall)),
                 failure("large", FailureReason::Memory(wall)),
+                failure("limited", FailureReason::MemoryMax(100 << 20, wall)),
             ];
             stats.cut_off = vec![failure("running", FailureReason::Exited(KILLED, wall))];
             stats.timed_out = 1;
-            stats.out_of_memory = 1;
+            stats.out_of_memory = 2;
             stats.cancelled = 2;
             stats.halted = 1;
             stats.requeued = 1;
             report.counts.succeeded = 1;
-            report.counts.failed = 5;
+            report.counts.failed = 6;
             report.counts.retried = 2;
             report.counts.skipped = 3;
             report.halted = Some(halted(Some(7)));
@@ -371,11 +372,12 @@ mod tests {
         assert_eq!(
             lines(&report),
             [
-                "4 jobs · 3 failed · 1 timed out · 1 killed for memory · 2 retries · 1 cut off · \
+                "5 jobs · 4 failed · 1 timed out · 2 killed for memory · 2 retries · 1 cut off · \
                  10 not started · 3 min 40 s elapsed · 0 ms CPU",
                 "  failed: slow  (timed out after 10 s)",
                 "  failed: bad  (exit 2, 11.0 s)",
                 "  failed: large  (killed because memory ran short, 11.0 s)",
+                "  failed: limited  (killed at its memory limit of 100 MiB, 11.0 s)",
                 "  cut off: running  (killed by KILL, 11.0 s)",
                 "  stopped: 1 job  (--halt now,fail=1)",
                 "  not started: 7 jobs  (--halt now,fail=1)",
@@ -384,7 +386,7 @@ mod tests {
             ]
         );
         report.halted = Some(halted(None));
-        assert_eq!(lines(&report)[6], "  not started: the rest of the input  (--halt now,fail=1)");
+        assert_eq!(lines(&report)[7], "  not started: the rest of the input  (--halt now,fail=1)");
     }
 
     fn halted(not_run: Option<u64>) -> HaltSummary {
