@@ -3,14 +3,13 @@
 //! The last number is in a file of the state directory. If that file is lost or damaged, the number
 //! comes from the manifests.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::thread;
 
-use minder_os::files::{create_private_file, read_at, write_all_at};
+use minder_os::files::{open_private_file, read_at, write_all_at};
 
-use crate::manifest::open_file;
 use crate::store;
 
 /// The file with the last number.
@@ -28,7 +27,7 @@ const LOCK_TRIES: u32 = 1_000;
 ///
 /// If the state directory cannot be read or written.
 pub(crate) fn next(root: &Path) -> io::Result<u64> {
-    let file = open(&root.join(COUNTER))?;
+    let file = open_private_file(&root.join(COUNTER))?;
     lock(&file);
     let last = match read(&file) {
         Some(last) => last,
@@ -37,17 +36,6 @@ pub(crate) fn next(root: &Path) -> io::Result<u64> {
     let next = last.saturating_add(1);
     write_all_at(&file, format!("{next:0DIGITS$}\n").as_bytes(), 0)?;
     Ok(next)
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    match create_private_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // Refuses a link. Opening for writing would follow it.
-            drop(open_file(path)?);
-            OpenOptions::new().read(true).write(true).open(path)
-        }
-        made => made,
-    }
 }
 
 /// Locks the file. Gives up after some tries, so that a process that was stopped while it holds the

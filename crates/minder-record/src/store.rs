@@ -3,14 +3,14 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::hash_map::RandomState;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use minder_os::files::{
-    create_private_dir, create_private_file, is_owned_by_user, is_writable_by_others, restrict_to_owner,
+    create_private_dir, is_owned_by_user, is_writable_by_others, open_private_file, restrict_to_owner,
 };
 
 use crate::error::{Context, Error, ErrorKind, Result};
@@ -409,17 +409,10 @@ pub fn is_alive(dir: &Path) -> bool {
 /// process works on the run.
 pub(crate) fn lock(dir: &Path) -> io::Result<Option<File>> {
     let path = dir.join(LOCK);
-    let file = match create_private_file(&path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // Refuses a link. Opening for writing would follow it.
-            let readable = crate::manifest::open_file(&path)?;
-            match OpenOptions::new().read(true).write(true).open(&path) {
-                // A complete run is read there.
-                Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => readable,
-                opened => opened?,
-            }
-        }
-        made => made?,
+    let file = match open_private_file(&path) {
+        // A complete run is read there.
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => crate::manifest::open_file(&path)?,
+        opened => opened?,
     };
     for _ in 0..LOCK_TRIES {
         match file.try_lock() {

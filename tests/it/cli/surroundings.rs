@@ -1,8 +1,11 @@
 //! Runs where something is missing that every system has: the working directory, the null device, the
-//! shell.
+//! shell; and links where minder has its files.
+
+use std::os::unix::fs::{MetadataExt as _, symlink};
 
 use minder::Command;
 
+use super::record::Place;
 use super::{MINDER, Run, RunOutput, from, path, temp_dir};
 
 /// Runs minder in a working directory that was deleted. Returns the output, and the name of the
@@ -79,4 +82,21 @@ fn missing_null_device_is_named() {
     // A child alone opens the device itself: that of the guardian.
     let Some(ended) = without_devices(&["relay", "echo", "a"]) else { return };
     assert_eq!(ended.exit_code(0).stderr_contains(said).text(), "a\n");
+}
+
+#[test]
+fn files_of_a_semaphore_are_private_and_no_links() {
+    let place = Place::new();
+    place.ended("sem --fg --id x true").exit_code(0);
+    let dir = place.at("state/semaphores/id-x");
+    for name in ["gate", "turn-1"] {
+        let file = dir.join(name);
+        assert_eq!(file.metadata().expect("read the mode").mode() & 0o7777, 0o600, "{name}");
+        std::fs::remove_file(&file).expect("remove file");
+        symlink(place.at("elsewhere"), &file).expect("create link");
+        let said = format!("cannot open `{}`: ", path(&file));
+        place.ended("sem --fg --id x true").exit_code(255).error_line(&[&said, "link"]);
+        assert!(!place.at("elsewhere").exists(), "{name}");
+        std::fs::remove_file(&file).expect("remove link");
+    }
 }

@@ -10,7 +10,7 @@
 //! Slots are polled: file locks offer no wait for one of several, and no wait with a timeout.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use minder::{Command, Descriptors, ExitStatus, Group, Stdio};
-use minder_os::files::{create_private_file, duplicate_high};
+use minder_os::files::{create_private_file, duplicate_high, open_private_file};
 use minder_os::terminal::terminal_name;
 
 use crate::ui::{self, message};
@@ -332,8 +332,7 @@ struct SlotScan {
 }
 
 fn open(path: &Path) -> Result<File> {
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
-    file.with_context(|| format!("cannot open `{}`", path.display()))
+    open_private_file(path).with_context(|| format!("cannot open `{}`", path.display()))
 }
 
 /// Sleeps for `delay`, at most until `deadline`, and doubles the delay.

@@ -29,6 +29,17 @@ pub fn create_private_file(path: &Path) -> io::Result<File> {
     system::create_private_file(path)
 }
 
+/// Opens a regular file for reading and writing, and creates it like [`create_private_file`] if it is
+/// missing. A link is not followed.
+///
+/// - Unix: `O_NOFOLLOW`, and mode 0600 for a new file.
+///
+/// # Errors
+/// Those of [`open_no_follow`], and any other error of the file system.
+pub fn open_private_file(path: &Path) -> io::Result<File> {
+    system::open_private_file(path)
+}
+
 /// Creates a file without a name in `dir`, for reading and writing. The kernel removes it with its
 /// last handle, also if the process is killed.
 ///

@@ -7,9 +7,22 @@ use std::path::Path;
 
 use super::new_name;
 
+/// The flags that follow no link. Without `O_NONBLOCK`, opening a named pipe waits for a writer. Without
+/// `O_NOCTTY`, a terminal may become the controlling terminal of this process.
+const NO_FOLLOW: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+
 pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
+}
+
+pub(super) fn open_private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    match options.custom_flags(NO_FOLLOW).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => Err(not_regular()),
+        opened => regular(opened?),
+    }
 }
 
 pub(super) fn create_unnamed_file(dir: &Path) -> io::Result<File> {
@@ -90,16 +103,17 @@ pub(super) fn remove_open_file(path: &Path) -> io::Result<()> {
 }
 
 pub(super) fn open_no_follow(path: &Path) -> io::Result<File> {
-    // Without `O_NONBLOCK`, opening a named pipe waits for a writer. Without `O_NOCTTY`, a terminal may
-    // become the controlling terminal of this process.
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    // The path may refer to another file by now, so the type is read from the descriptor.
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
-    }
+    regular(OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(path)?)
+}
+
+/// Returns the file if it is a regular one. The path may refer to another file by now, so the type is
+/// read from the descriptor.
+fn regular(file: File) -> io::Result<File> {
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
 }
 
 pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -142,6 +156,25 @@ mod tests {
         for path in [at("link"), at("fifo"), dir.path().to_owned(), "/dev/null".into()] {
             open_no_follow(&path).expect_err("not a regular file");
         }
+    }
+
+    #[test]
+    fn open_private_file_creates_for_its_owner_and_follows_no_link() {
+        let dir = tempfile::tempdir().expect("create a directory");
+        let at = |name: &str| dir.path().join(name);
+        let file = open_private_file(&at("new")).expect("create a file");
+        assert_eq!(file.metadata().expect("read the mode").mode() & 0o7777, 0o600);
+        file.write_all_at(b"text", 0).expect("write");
+        drop(open_private_file(&at("new")).expect("open it again"));
+        assert_eq!(fs::read(at("new")).expect("read it"), b"text");
+        for target in ["new", "missing"] {
+            std::os::unix::fs::symlink(at(target), at("link")).expect("create a link");
+            let error = open_private_file(&at("link")).expect_err("open a link");
+            assert_eq!(error.raw_os_error(), Some(libc::ELOOP), "{target}");
+            fs::remove_file(at("link")).expect("remove the link");
+        }
+        assert!(!at("missing").exists());
+        open_private_file(dir.path()).expect_err("open a directory");
     }
 
     #[test]

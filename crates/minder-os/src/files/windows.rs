@@ -25,6 +25,17 @@ pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).open(path)
 }
 
+pub(super) fn open_private_file(path: &Path) -> io::Result<File> {
+    match create_private_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            // Refuses a link. Opening for writing would follow it.
+            drop(open_no_follow(path)?);
+            OpenOptions::new().read(true).write(true).open(path)
+        }
+        created => created,
+    }
+}
+
 pub(super) fn create_unnamed_file(dir: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
