@@ -396,6 +396,11 @@ fn skip_comments_leaves_out_lines_of_files_alone() {
     let flags = "run -k --skip-comments CHILD echo-args";
     let shown = Run::start(minder(flags).arg("::::").arg(&list)).wait().exit_code(0);
     assert_eq!((shown.text().as_str(), shown.err.as_str()), ("\"a\"\n\" a # b\"\n", ""));
+    // A comment may be longer than any argument.
+    let long = "x".repeat(200_000);
+    std::fs::write(&list, format!("#{long}\na\n  # {long}\n")).expect("write file");
+    let shown = Run::start(minder(flags).arg("::::").arg(&list)).wait().exit_code(0);
+    assert_eq!((shown.text().as_str(), shown.err.as_str()), ("\"a\"\n", ""));
     let shown = Run::start(minder(flags).args([":::", "# a", ""])).wait().exit_code(0);
     assert_eq!(shown.text(), "\"# a\"\n\"\"\n");
 }

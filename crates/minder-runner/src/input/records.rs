@@ -110,7 +110,8 @@ impl Records {
             };
             let value = match item {
                 None => break,
-                Some(Item::Unfit(why)) => return Ok(Some(Record::Unfit(why))),
+                Some(Item::Unfit(_, Some(b'#'))) if matches!(self.comments, Comments::Skipped) => continue,
+                Some(Item::Unfit(why, _)) => return Ok(Some(Record::Unfit(why))),
                 Some(Item::Value(value)) => value,
             };
             if let (ValueSource::List(_), Some(between)) =
@@ -163,11 +164,12 @@ fn trim(value: &mut OsString, trim: Trim) {
     }
 }
 
-/// A record before it is split, or why it cannot be an argument.
+/// A record before it is split, or why it cannot be an argument, with its first byte other than white
+/// space.
 #[derive(Debug)]
 enum Item {
     Value(OsString),
-    Unfit(InvalidArgument),
+    Unfit(InvalidArgument, Option<u8>),
 }
 
 /// A position within a CSV field, as the CSV reader that splits the record sees it.
@@ -323,14 +325,17 @@ impl RecordSplitter {
         let first = std::mem::take(&mut self.first);
         self.field = FieldState::Start;
         let dropped = std::mem::take(&mut self.dropped);
-        if dropped > 0 || bytes.len() > self.most {
-            return Ok(Item::Unfit(InvalidArgument::TooLong(bytes.len() + dropped)));
-        }
+        let is_too_long = dropped > 0 || bytes.len() > self.most;
+        let whole_len = bytes.len() + dropped;
         if self.windows_text {
             bytes.truncate(bytes.strip_suffix(b"\r").map_or(bytes.len(), <[u8]>::len));
             if first && bytes.starts_with(UTF8_MARK) {
                 bytes.drain(..UTF8_MARK.len());
             }
+        }
+        let begins = |bytes: &[u8]| bytes.trim_ascii_start().first().copied();
+        if is_too_long {
+            return Ok(Item::Unfit(InvalidArgument::TooLong(whole_len), begins(&bytes)));
         }
         if let Some((count, found)) = &mut self.carriage_returns {
             *count += 1;
@@ -347,7 +352,7 @@ impl RecordSplitter {
             }
             Err(bytes) => {
                 let wrong = bytes.utf8_chunks().find_map(|chunk| chunk.invalid().first().copied());
-                Ok(Item::Unfit(InvalidArgument::NoText(wrong.unwrap_or_default())))
+                Ok(Item::Unfit(InvalidArgument::NoText(wrong.unwrap_or_default()), begins(&bytes)))
             }
         }
     }
@@ -383,8 +388,8 @@ mod tests {
         while let Some(item) = splitter.next(None)? {
             got.push(match item {
                 Item::Value(value) => value.to_string_lossy().into_owned(),
-                Item::Unfit(InvalidArgument::TooLong(len)) => format!("<{len}>"),
-                Item::Unfit(InvalidArgument::NoText(byte)) => format!("<{byte:02x}>"),
+                Item::Unfit(InvalidArgument::TooLong(len), _) => format!("<{len}>"),
+                Item::Unfit(InvalidArgument::NoText(byte), _) => format!("<{byte:02x}>"),
             });
         }
         Ok(got)
@@ -452,7 +457,7 @@ mod tests {
         loop {
             match splitter.next(Some(b',')) {
                 Ok(Some(Item::Value(value))) => records.push(value.to_string_lossy().into_owned()),
-                Ok(Some(Item::Unfit(why))) => panic!("unfit record: {why}"),
+                Ok(Some(Item::Unfit(why, _))) => panic!("unfit record: {why}"),
                 Ok(None) => return (records, None),
                 Err(error) => return (records, Some(error.to_string())),
             }
