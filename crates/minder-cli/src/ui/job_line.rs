@@ -9,7 +9,7 @@ use super::summary::cause_text;
 use minder_ui::color::Palette;
 use minder_ui::symbols::Symbols;
 
-/// The fewest columns for the command of a job.
+/// The fewest columns for the command of a job. If a line has less room for it, the line has no columns.
 const NAME_MIN: usize = 10;
 
 /// The widths of the columns: the result, the number of the job, and its time.
@@ -74,15 +74,23 @@ impl JobLines {
         };
         let counter = self.counter();
         let gap = " ".repeat(MARK_WIDTH.saturating_sub(mark.len()));
-        let rest = format!("{gap} {:>NUMBER_WIDTH$}  {time:>TIME_WIDTH$}  {attempt}{cause}", end.number);
-        let rest = self.symbols.convert(&rest);
+        let number = end.number;
+        let head = format!("{gap} {number:>NUMBER_WIDTH$}  {time:>TIME_WIDTH$}  {attempt}{cause}");
+        let head = self.symbols.convert(&head);
         let name = escape(end.name.as_bytes());
         let name = self.symbols.convert(&name);
-        let room = self
-            .width
-            .map(|width| width.saturating_sub(counter.len() + mark.len() + rest.width()).max(NAME_MIN));
-        let name = room.map_or_else(|| name.to_string(), |room| self.symbols.shorten(&name, room));
-        format!("{counter}{}{rest}{name}", color(self.palette, mark))
+        let rest = match self.width.map(|width| width.saturating_sub(counter.len() + mark.len())) {
+            None => format!("{head}{name}"),
+            Some(room) if head.width() + name.width().min(NAME_MIN) <= room => {
+                self.symbols.shorten(&format!("{head}{name}"), room)
+            }
+            // The time is the least that a reader needs, and `minder log` has it.
+            Some(room) => {
+                let text = format!(" {number} {attempt}{cause}{name}");
+                self.symbols.shorten(&self.symbols.convert(&text), room)
+            }
+        };
+        format!("{counter}{}{rest}", color(self.palette, mark))
     }
 
     fn counter(self) -> String {
@@ -156,7 +164,12 @@ mod tests {
         let lines = |width, symbols| JobLines { width: Some(width), symbols, ..LINES };
         assert_eq!(lines(31, Symbols::Unicode).ended(&end(None)), "ok      12    1.2 s  ./test.sh…");
         assert_eq!(lines(31, Symbols::Ascii).ended(&end(None)), "ok      12    1.2 s  ./test....");
-        assert_eq!(lines(5, Symbols::Unicode).ended(&end(None)), "ok      12    1.2 s  ./test.sh…");
+        assert_eq!(lines(20, Symbols::Unicode).ended(&end(None)), "ok 12 ./test.sh a");
+        assert_eq!(lines(5, Symbols::Unicode).ended(&end(None)), "ok 1…");
+        let exited = end(Some(FailureReason::Exited(ExitStatus::Exited(3), WALL)));
+        assert_eq!(lines(20, Symbols::Unicode).ended(&exited), "FAIL 12 (exit 3) ./…");
+        assert_eq!(lines(31, Symbols::Unicode).ended(&exited), "FAIL 12 (exit 3) ./test.sh a");
+        assert_eq!(lines(41, Symbols::Unicode).ended(&exited), "FAIL    12    1.2 s  (exit 3) ./test.sh a");
         let failed = end(Some(FailureReason::NotStarted("a · b".to_owned())));
         assert_eq!(lines(60, Symbols::Ascii).ended(&failed), "FAIL    12           (a, b) ./test.sh a");
     }
