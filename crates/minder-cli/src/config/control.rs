@@ -124,7 +124,20 @@ fn job_variables(flags: &RunFlags, options: &Options) -> Result<JobVariables> {
     Ok(variables)
 }
 
-/// Parses the two arguments of `--limit-per`.
+/// Refuses a second `--limit-per` of the same command line, which no run can observe beside the first.
+pub(crate) fn check_single_limit(flags: &RunFlags) -> Result<()> {
+    match flags.control.limit_per.as_slice() {
+        [first, _, second, ..] => bail!(
+            "`--limit-per` is given twice, for `{}` and `{}`: a run has one such limit",
+            first.display(),
+            second.display()
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Parses the two arguments of `--limit-per`. Those of a resumed run come behind those of its record, and
+/// replace them.
 fn limit_per(arguments: &[OsString], options: &Options) -> Result<Option<LimitPer>> {
     let [.., text, max] = arguments else { return Ok(None) };
     let max = max.to_str().and_then(|max| max.parse().ok()).filter(|max| *max > 0);

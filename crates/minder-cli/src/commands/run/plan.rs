@@ -45,6 +45,7 @@ impl Plan {
     /// complete command line of minder.
     pub(crate) fn new(flags: RunFlags, args: &[OsString], compat: CompatMode) -> Result<Self> {
         let typed = typed_flags(args, flags.words.len());
+        config::check_single_limit(&flags)?;
         match config::mode(&flags) {
             Some(mode) if flags.record.joblog.is_none() => {
                 Self::resume(&ResumeRequest::of_run(&flags, typed, mode)?, compat)
@@ -89,7 +90,9 @@ impl Plan {
             })
         };
         let all = parse(&[&saved, &status_words()?, typed])?;
-        let is_quiet = !typed.is_empty() && parse(&[typed]).is_ok_and(|flags| flags.display.quiet);
+        let now = if typed.is_empty() { None } else { parse(&[typed]).ok() };
+        now.as_deref().map_or(Ok(()), config::check_single_limit)?;
+        let is_quiet = now.is_some_and(|flags| flags.display.quiet);
         if !typed.is_empty() && all.pipe.is_wanted() {
             config::check_same_blocks(&*parse(&[&saved])?, &all)?;
         }
