@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use minder::jobs::Threshold;
 use minder_os::stdio::{StdStream, std_file};
 
 use crate::block_source::{BlockSource, Values};
@@ -17,7 +18,9 @@ use crate::queue::JobSource;
 use crate::recorder::RunRecorder;
 use crate::splitter::{BlockSize, InputReader, SplitterSource, StreamSource};
 
-/// Opens the source of jobs. In another order than that of the input, all of it is read first.
+/// Opens the source of jobs. All of the input is read first for another order than that of the input, and
+/// where the number of jobs is needed: by a placeholder, or by a percentage of `--halt`, as in GNU
+/// parallel.
 pub(crate) fn job_source(
     config: &RunConfig,
     arguments: ArgumentReader,
@@ -28,8 +31,11 @@ pub(crate) fn job_source(
     if let Some(pipe) = &config.pipe {
         return block_source(config, pipe, arguments, slots, recorder);
     }
+    let has_percentage =
+        config.control.halt.is_some_and(|halt| matches!(halt.threshold(), Threshold::Percent(_)));
+    let needs_total = config.template.needs_total() || has_percentage;
     let order = match config.order {
-        OrderConfig::Given if config.template.needs_total() && arguments.total().is_none() => Order::Given,
+        OrderConfig::Given if needs_total && arguments.total().is_none() => Order::Given,
         OrderConfig::Given => return Ok(JobSource::Lazy(Box::new(arguments))),
         OrderConfig::Random(seed) => Order::Random(seed),
         OrderConfig::Shortest => Order::Shortest(durations(config, observer)),

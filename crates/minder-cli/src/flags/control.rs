@@ -33,7 +33,8 @@ pub(crate) struct ControlFlags {
 
     /// Stop early, as in now,fail=1.
     ///
-    /// now|soon,fail|success|done=N|N%. `now` kills the running jobs, `soon` waits for them.
+    /// now|soon,fail|success|done=N|N%. `now` kills the running jobs, `soon` waits for them. N% is that of
+    /// all jobs, so all of the input is read first; with --pipe, it is that of the finished ones.
     #[arg(long, visible_alias = "halt-on-error", value_name = "WHEN,WHY", allow_hyphen_values = true)]
     pub(crate) halt: Option<String>,
 
