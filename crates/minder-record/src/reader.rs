@@ -246,6 +246,46 @@ pub fn read_run(dir: &Path) -> io::Result<Run> {
     Ok(run)
 }
 
+/// A start of a job that has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// The attempt at the run, counted from 1.
+    pub attempt: u32,
+    /// `true` if the job failed and was to be started again.
+    pub is_tried: bool,
+    /// How it ended.
+    pub ended: JobFinished,
+}
+
+/// Returns the starts of a job that have ended, in their order, of all attempts at the run. A journal that
+/// cannot be read is left out: [`read_run`] reports it.
+///
+/// ```
+/// let dir = std::path::Path::new("no/such/run");
+/// assert!(minder_record::reader::starts(dir, 1).is_err());
+/// ```
+///
+/// # Errors
+///
+/// If the directory cannot be read.
+pub fn starts(dir: &Path, job: u64) -> io::Result<Vec<Start>> {
+    let mut starts = Vec::new();
+    for attempt in store::attempts(dir)? {
+        let visit = |event| {
+            let (is_tried, ended) = match event {
+                JournalEvent::JobTried(ended) => (true, ended),
+                JournalEvent::JobFinished(ended) => (false, ended),
+                _ => return,
+            };
+            if ended.job == job {
+                starts.push(Start { attempt, is_tried, ended });
+            }
+        };
+        let _ = read_journal(&dir.join(store::attempt_name(attempt)), visit);
+    }
+    Ok(starts)
+}
+
 /// Returns the last event of a journal, if it is complete and the attempt finished.
 pub fn attempt_finished(path: &Path) -> Option<AttemptFinished> {
     let len = std::fs::symlink_metadata(path).ok()?.len();

@@ -322,6 +322,19 @@ pub fn stored_path(dir: &Path, name: &str) -> io::Result<PathBuf> {
     Ok(dir.join(name))
 }
 
+/// The most bytes that an attempt stores: half of what all records may take.
+pub const STORED_MAX: u64 = 512 << 20;
+
+/// Returns whether an attempt has stored as much output as it may.
+///
+/// ```
+/// assert!(!minder_record::writer::has_stored_all(std::path::Path::new("no/such/run"), 1));
+/// ```
+pub fn has_stored_all(dir: &Path, attempt: u32) -> bool {
+    let path = dir.join(stored_name(attempt));
+    std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.len() >= STORED_MAX)
+}
+
 /// Returns the name of the file with stored output of an attempt.
 ///
 /// ```

@@ -31,8 +31,8 @@ pub(crate) struct LogFlags {
     #[arg(long, requires = "job", conflicts_with_all = ["json", "csv", "junit"])]
     pub(crate) stderr: bool,
 
-    /// With --stdout and --stderr: the output of the Nth try, instead of the last one (`minder run
-    /// --retries`).
+    /// With --stdout and --stderr: the output of the Nth start of the job, instead of the last one. Those by
+    /// `--retries`, `minder retry` and `minder resume` count.
     #[arg(long, value_name = "N", requires = "job")]
     pub(crate) attempt: Option<u32>,
 

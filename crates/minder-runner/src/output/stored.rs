@@ -14,11 +14,10 @@ use minder::Stream;
 use minder_os::files::{create_private_file, write_all_at};
 use minder_os::sync::Mutex;
 use minder_record::event::OutputSegment;
+use minder_record::writer::STORED_MAX;
 
 use crate::read_range::read_range;
 
-/// The most bytes that an attempt stores: half of what all records may take.
-const STORED_MAX: u64 = 512 << 20;
 /// A job appends its output to the file from this size on.
 const APPENDED_FROM: usize = 64 << 10;
 

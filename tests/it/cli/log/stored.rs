@@ -85,6 +85,17 @@ fn output_of_each_try_is_kept() {
     // What runs again has the newest output, and the run is pruned with its files.
     Run::start(&state.command("retry --retries 1")).wait().exit_code(1);
     assert_eq!(state.log("last 1 --stdout").exit_code(0).text(), "try 4\n");
+    // Those of the first attempt are still there, by the numbers on the page of the job.
+    assert_eq!([1, 2, 3, 4].map(read), ["try 1\n", "try 2\n", "try 3\n", "try 4\n"]);
+    state
+        .log("last 1 --stdout --attempt 5")
+        .exit_code(255)
+        .error_line(&["job 1 has no attempt 5: it was started 4 times"]);
+    let page = state.log("last 1").exit_code(0).text();
+    for number in 1..=3 {
+        assert!(page.contains(&format!("{number}: exit 3, ")), "{page}");
+        assert!(page.contains(&format!("    try {number}\n")), "{page}");
+    }
     assert!(names(&state).contains(&"stored-2".to_owned()));
     let record = state.dir(&state.ids()[0]);
     fs::remove_file(record.join("stored-2")).expect("remove file");
@@ -104,6 +115,21 @@ fn nothing_is_kept_without_the_flag() {
     assert_eq!(state.log("last 1 --stderr").exit_code(0).stderr("").text(), "");
     let page = state.log("last 1").exit_code(0).text();
     assert!(page.contains(" B (not stored; --keep-output stores it)\n"), "{page}");
+}
+
+#[test]
+fn output_beyond_the_limit_of_a_run_is_named() {
+    let state = State::new();
+    // Nothing is stored, as if the file had been full before.
+    lines(&state, "", "echo out; seq 9000 >&2; exit {}", &["0", "1"]).exit_code(1);
+    let full = fs::File::create(state.dir(&state.ids()[0]).join("stored-1")).expect("create file");
+    full.set_len(512 << 20).expect("set length");
+    let limit = "`--keep-output` had stored 512 MiB, the limit of a run";
+    let why = format!("the stdout of job 1 is not in the record: {limit}");
+    state.log("last 1 --stdout").exit_code(255).error_line(&[&why]);
+    state.log("last 2 --stderr").exit_code(0).error_line(&["only the last 2.0 KiB of ", limit]);
+    let page = state.log("last 1").exit_code(0).text();
+    assert!(page.contains(&format!(" B (not stored: {limit})\n")), "{page}");
 }
 
 #[test]

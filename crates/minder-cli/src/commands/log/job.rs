@@ -3,14 +3,15 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use minder_record::event::{JobFinished, OsBytes, OutputSegment, TAIL_MAX};
+use minder_record::writer::has_stored_all;
 
 use super::jobs::{exit_text, last_lines};
-use super::request::{Request, absence};
+use super::request::Request;
 use super::runs::seconds;
 use super::select::{read_run, run_id};
-use super::stored::{Stream, stored_tail};
+use super::stored::{LIMIT_REACHED, Starts, Stream, stored_tail};
 use crate::export::rows::{JOBS, job as job_row};
 use crate::recorded::{self, command_text};
 use crate::ui::{format_bytes, time};
@@ -31,14 +32,12 @@ const LABEL_WIDTH: usize = 12;
 pub(super) fn show(out: &mut dyn Write, dir: &Path, number: u64, format: Option<Format>) -> Result<()> {
     let run = read_run(dir)?;
     let id = run_id(dir);
-    let tries = run.tries.get(&number).map_or(&[][..], Vec::as_slice);
-    let Some(job) = run.jobs.get(&number).or(tries.last()) else { bail!(absence(&run, &id, number)) };
+    let starts = Starts::read(dir, &run, number)?;
     let recorded = RecordedJob {
         dir,
         id: &id,
-        job,
-        tries,
-        waits: !run.jobs.contains_key(&number),
+        job: &starts.all[starts.shown].ended,
+        starts: &starts,
         request: run.manifest.as_ref().ok().map(|manifest| Request::of(manifest, dir)),
         waiting: run.unshown.get(&number).map_or(&[], Vec::as_slice),
     };
@@ -55,10 +54,8 @@ struct RecordedJob<'a> {
     /// The id of the run.
     id: &'a str,
     job: &'a JobFinished,
-    /// The tries that failed before another one was to follow.
-    tries: &'a [JobFinished],
-    /// `true` if `job` is the last of them: no try followed it.
-    waits: bool,
+    /// All starts of it, in all attempts at the run.
+    starts: &'a Starts,
     /// `None` if the manifest cannot be read.
     request: Option<Request<'a>>,
     /// The segments of output that was not shown yet.
@@ -107,17 +104,18 @@ impl RecordedJob<'_> {
 
     /// Writes a page for people: how the job ended, what it was, its output, its environment.
     fn write_page(&self, out: &mut dyn Write) -> Result<()> {
-        let Self { id, job, tries, .. } = *self;
+        let Self { id, job, starts, .. } = *self;
         let request = self.request.as_ref();
         let symbols = Symbols::of_locale();
         let mut ended = end(job);
-        if self.waits {
+        if starts.all[starts.shown].is_tried {
             ended.push_str("; another try was to follow");
         }
         let mut entries: Vec<Entry> = vec![("ended", vec![symbols.convert(&ended).into_owned()])];
         entries.extend(times(job, symbols));
-        let earlier = if self.waits { &tries[..tries.len().saturating_sub(1)] } else { tries };
-        let tried: Vec<String> = earlier.iter().flat_map(|tried| try_lines(tried, symbols)).collect();
+        let others = (1..).zip(&starts.all).filter(|(number, _)| *number != starts.shown + 1);
+        let tried: Vec<String> =
+            others.flat_map(|(number, start)| try_lines(number, &start.ended, symbols)).collect();
         if !tried.is_empty() {
             entries.push(("earlier", tried));
         }
@@ -167,6 +165,9 @@ impl RecordedJob<'_> {
                 Some(path) => format!(" (waits in `{}`{resume})", path.display()),
                 None if is_stored && !whole => format!(" (minder log {id} {} --{label} shows it)", job.job),
                 None if whole || (len == 0 && !is_straight) => String::new(),
+                None if has_stored_all(dir, self.starts.all[self.starts.shown].attempt) => {
+                    format!(" (not stored: {LIMIT_REACHED})")
+                }
                 None => request.map_or_else(String::new, |request| format!(" ({})", rest(request))),
             };
             let shown = if lines.is_empty() || whole { "" } else { "; its last lines:" };
@@ -188,9 +189,8 @@ fn write_entries(out: &mut dyn Write, entries: &[Entry]) -> std::io::Result<()> 
     Ok(())
 }
 
-/// Returns the lines about a try that failed before the one that is shown.
-fn try_lines(tried: &JobFinished, symbols: Symbols) -> Vec<String> {
-    let number = tried.attempts.unwrap_or(1);
+/// Returns the lines about another start than the one that is shown.
+fn try_lines(number: usize, tried: &JobFinished, symbols: Symbols) -> Vec<String> {
     let how = end(&JobFinished { attempts: None, ..tried.clone() });
     let line = format!("{number}: {how}, {}", time(seconds(tried.wall)));
     let tails = [&tried.out_tail, &tried.tail].into_iter().flatten();

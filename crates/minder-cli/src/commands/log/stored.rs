@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use minder_os::files::{open_no_follow, read_at};
 use minder_record::event::{JobFinished, OsBytes, OutputSegment};
-use minder_record::reader::Run;
-use minder_record::writer::{output_path, stored_path};
+use minder_record::reader::{Run, Start, starts};
+use minder_record::writer::{has_stored_all, output_path, stored_path};
 
 use super::request::absence;
 use super::select::{read_run, run_id};
@@ -58,12 +58,21 @@ pub(super) fn print(
     attempt: Option<u32>,
 ) -> Result<()> {
     let run = read_run(dir)?;
-    let id = run_id(dir);
-    let job = find(&run, &id, number, attempt)?;
+    let starts = Starts::read(dir, &run, number)?;
+    let index = match attempt {
+        None => starts.shown,
+        Some(attempt) => match usize::try_from(attempt).unwrap_or(usize::MAX).checked_sub(1) {
+            Some(index) if index < starts.all.len() => index,
+            _ => {
+                bail!("job {number} has no attempt {attempt}: it was started {}", times(starts.all.len()))
+            }
+        },
+    };
+    let start = &starts.all[index];
+    let job = &start.ended;
     let (written, tail) = stream.recorded(job);
     let stored = segments(&job.stored, stream);
-    let is_last = run.jobs.get(&number).is_some_and(|last| std::ptr::eq(last, job));
-    let waiting = if is_last { run.unshown.get(&number) } else { None };
+    let waiting = if index == starts.shown { run.unshown.get(&number) } else { None };
     let waiting = waiting.map_or_else(Vec::new, |all| segments(all, stream));
     let name = stream.name();
     let len = |segments: &[&OutputSegment]| segments.iter().map(|segment| segment.len).sum::<u64>();
@@ -71,7 +80,7 @@ pub(super) fn print(
         copy(out, &stored, |file| stored_path(dir, file))?;
         if len(&stored) < written {
             let [has, all] = [len(&stored), written].map(format_bytes);
-            message(&format!("only the first {has} of {all} are in the record: the run stored too much"));
+            message(&format!("only the first {has} of {all} are in the record: {LIMIT_REACHED}"));
         }
     } else if len(&waiting) == written && written > 0 {
         copy(out, &waiting, |file| output_path(dir, file))?;
@@ -79,32 +88,44 @@ pub(super) fn print(
         out.write_all(&tail.0)?;
         if (tail.0.len() as u64) < written {
             let [has, all] = [tail.0.len() as u64, written].map(format_bytes);
-            let hint = "`minder run --keep-output` keeps all";
-            message(&format!("only the last {has} of {all} are in the record ({hint})"));
+            let why = if has_stored_all(dir, start.attempt) {
+                format!(": {LIMIT_REACHED}")
+            } else {
+                " (`minder run --keep-output` keeps all)".to_owned()
+            };
+            message(&format!("only the last {has} of {all} are in the record{why}"));
         }
+    } else if written > 0 && has_stored_all(dir, start.attempt) {
+        bail!("the {name} of job {number} is not in the record: {LIMIT_REACHED}");
     } else if written > 0 {
         bail!("the {name} of job {number} is not in the record: `minder run --keep-output` keeps it");
     }
     Ok(out.flush()?)
 }
 
-/// Returns the result of a job, or of one of its tries.
-fn find<'r>(run: &'r Run, id: &str, number: u64, attempt: Option<u32>) -> Result<&'r JobFinished> {
-    let last = run.jobs.get(&number);
-    let tries = run.tries.get(&number).map_or(&[][..], Vec::as_slice);
-    let Some(job) = last.or(tries.last()) else { bail!(absence(run, id, number)) };
-    let Some(attempt) = attempt else { return Ok(job) };
-    let of = |job: &&JobFinished| job.attempts.unwrap_or(1) == attempt;
-    match last.filter(of).or_else(|| tries.iter().rfind(of)) {
-        Some(job) => Ok(job),
-        None => {
-            let tries = tries.iter().chain(last).map(|job| job.attempts.unwrap_or(1)).max().unwrap_or(1);
-            bail!("job {number} has no attempt {attempt}: it was started {}", times(tries))
-        }
+/// Why output is missing in a run with `--keep-output`.
+pub(super) const LIMIT_REACHED: &str = "`--keep-output` had stored 512 MiB, the limit of a run";
+
+/// The starts of a job that have ended, in all attempts at its run. Their numbers count from 1.
+pub(super) struct Starts {
+    /// At least one.
+    pub(super) all: Vec<Start>,
+    /// The index of the one with the result: the last that no other one was to follow, or else the last.
+    pub(super) shown: usize,
+}
+
+impl Starts {
+    /// # Errors
+    /// None has ended, or the record cannot be read.
+    pub(super) fn read(dir: &Path, run: &Run, number: u64) -> Result<Self> {
+        let all = starts(dir, number).with_context(|| format!("cannot read `{}`", dir.display()))?;
+        let Some(last) = all.len().checked_sub(1) else { bail!(absence(run, &run_id(dir), number)) };
+        let shown = all.iter().rposition(|start| !start.is_tried).unwrap_or(last);
+        Ok(Self { all, shown })
     }
 }
 
-fn times(count: u32) -> String {
+fn times(count: usize) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
