@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::placeholder::expression::Placeholder;
 use crate::program_text::{self, Alphabet, Language, VALUE, ValueCheck};
 use crate::programs::{
-    GATHERERS, INNER_RUN, PLAIN, PROGRAMS, ProgramRule, ProgramTextRule, SHELL, WINDOWS, WRAPPERS,
+    EVAL, GATHERERS, INNER_RUN, PLAIN, PROGRAMS, ProgramRule, ProgramTextRule, SHELL, WINDOWS, WRAPPERS,
 };
 use crate::word::{PROCESS, Word};
 use crate::word_list::lists;
@@ -497,17 +497,19 @@ fn hint_for(hint: &str, program: &str) -> String {
 
 fn as_code(placeholder: Placeholder, program: &str, hint: &str, whole: bool) -> Error {
     let part = if whole { "is" } else { "is part of" };
+    let shell = if program == "eval" { "sh" } else { program };
     let hint = match hint {
         INNER_RUN => {
             let text =
                 format!("`{placeholder}` would be run as a command by the inner `{program}`: {INNER_RUN}");
             return Error::refused(text);
         }
-        SHELL if whole => {
-            format!("to run values as programs on purpose, pipe them: `printf '%s\\n' {{}} | {program}`")
+        SHELL | EVAL if whole => {
+            format!("to run values as programs on purpose, pipe them: `printf '%s\\n' {{}} | {shell}`")
         }
         hint => hint_for(hint, program),
     };
+    let hint = hint.replace("{}", &placeholder.to_string());
     Error::refused(format!(
         "`{placeholder}` {part} the program text of `{program}`, which runs it as code: {hint}"
     ))

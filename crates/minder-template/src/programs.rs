@@ -66,6 +66,7 @@ const CHECK: &str = "check values with `--only REGEXP`";
 /// For programs that read their environment.
 const ENVIRONMENT: &str = "hand it over in the environment, `V={} % …`, or check values with `--only REGEXP`";
 pub(crate) const SHELL: &str = "write `% -c '… \"$1\" …' % {}`";
+pub(crate) const EVAL: &str = "leave `eval` out";
 const SQL: &str = "for the name of a table, admit only such names with `--only '[a-z_]+'`; for a value, \
                    write `printf 'SELECT :'\"'\"'v'\"'\"'' | % -v v={}`";
 const AWK: &str = "write `V={} % '… ENVIRON[\"V\"] …'` as a shell line, or check values with `--only REGEXP`";
@@ -290,7 +291,7 @@ pub(crate) const PROGRAMS: &[ProgramRule] = &[
     rule(&["m4"], ProgramTextRule::Starts(&["-D", "--define"]), CHECK),
     rule(&["hyperfine", "concurrently", "at", "batch"], ProgramTextRule::All, ENVIRONMENT),
     rule(&["watch"], ProgramTextRule::All, CHECK),
-    rule(&["eval"], ProgramTextRule::All, "leave `eval` out"),
+    rule(&["eval"], ProgramTextRule::All, EVAL),
     rule(&["parallel", "minder run", "minder parallel", "rush"], ProgramTextRule::All, INNER_RUN),
     rule(
         &["minder sem", "sem"],
