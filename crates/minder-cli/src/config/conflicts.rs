@@ -17,10 +17,27 @@ pub(crate) fn check(flags: &RunFlags) -> Result<()> {
         bail!("`{first}` cannot be used with `{second}`");
     }
     check_nice(flags)?;
+    check_columns(flags)?;
     match missing(flags) {
         Some((flag, other)) => bail!("`{flag}` requires {other}"),
         None => Ok(()),
     }
+}
+
+/// Refuses a placeholder as a column of the input: jobs have values after they are divided by it.
+fn check_columns(flags: &RunFlags) -> Result<()> {
+    let pipe = &flags.pipe;
+    let columns = [("--group-by", &pipe.group_by), ("--shard", &pipe.shard), ("--bin", &pipe.bin)];
+    let is_placeholder = |text: &str| text.starts_with('{') && text.ends_with('}');
+    for (flag, column) in columns {
+        if let Some(text) = column.as_deref().filter(|text| is_placeholder(text)) {
+            bail!(
+                "{flag}: invalid column `{text}`: expected the number or the name of a column of the lines \
+                 that --pipe divides (--limit-per {text} N limits the jobs that run at once for each value)"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a niceness that has no effect beyond that of its limit.
