@@ -97,7 +97,6 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("of {all} are in the record{why}", "see cli/log/stored.rs: only the last 2.0 KiB"),
     ("`minder run --keep-output` keeps all", "see cli/log/stored.rs: only the last 2.0 KiB"),
     ("had stored 512 MiB, the limit of a run", "see cli/log/stored.rs: had stored 512 MiB"),
-    ("is not in the record: {LIMIT_REACHED}", "see cli/log/stored.rs: had stored 512 MiB"),
     ("has not finished yet", "see cli/log/job.rs: has not finished yet"),
     ("it did not run, or was cut off", "see cli/log/job.rs: or was cut off"),
     ("keeps output that was not shown", "see cli/log/prune.rs: keeps output"),

@@ -131,6 +131,11 @@ fn dry_run_prints_and_changes_nothing() {
             "{text}"
         );
     }
+    // The commands are the whole of stdout, also where a message names their directory.
+    let ended = run_to_end("run --dry-run --wd /no/such echo ::: x").exit_code(0);
+    assert_eq!(ended.text(), "echo x\n");
+    run_to_end("run --quiet --dry-run --wd /no/such echo ::: x").exit_code(0).stderr("");
+    run_to_end("parallel --dry-run --wd /no/such echo ::: x").exit_code(0).stderr("");
     assert_eq!(super::files(dir.path()), 0);
     assert!(!state.exists() && !mark.exists() && !results.exists());
     // From standard input, a shell line, and into a pipe that is closed.

@@ -42,9 +42,10 @@ pub(crate) fn resume(flags: AttemptFlags, mode: ResumeMode) -> Result<ExitCode> 
 fn execute(plan: impl FnOnce() -> Result<Plan>) -> Result<ExitCode> {
     // Runs before any file is opened: inherited descriptors are identified by their numbers.
     let inherited = Inherited::find();
-    let Plan { mut config, arguments, display, dry_run } = plan()?;
+    let Plan { mut config, arguments, display, dry_run, surroundings } = plan()?;
     let console = Console::new(display, &config.record.command);
     if dry_run {
+        surroundings.iter().for_each(|text| message(text));
         let mut refused = 0;
         let code = with_stdout(|out| {
             refused = list_commands(config, arguments, &console, out)?;

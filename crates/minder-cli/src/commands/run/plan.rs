@@ -17,7 +17,7 @@ use minder_runner::config::{
 };
 use minder_runner::input::{ArgumentReader, LineLimit};
 use minder_runner::{Notice, spawn_command, stdin_source};
-use minder_template::{Job, Options, Template};
+use minder_template::{Job, Options, Template, shell_word};
 
 use super::hints;
 use super::request::ResumeRequest;
@@ -38,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) arguments: ArgumentReader,
     pub(crate) display: Display,
     pub(crate) dry_run: bool,
+    /// What a dry run says of the jobs beside their commands: where they run, and with which variables.
+    pub(crate) surroundings: Option<String>,
 }
 
 impl Plan {
@@ -145,6 +147,7 @@ impl Plan {
             .map(|flag| read_template(flag, &options))
             .collect::<Result<_>>()?;
         let dry_run = flags.record.dry_run;
+        let surroundings = surroundings(&flags);
         let cwd = working_dir(flags.control.wd.is_some())?;
         let hint = parsed.hint(&flags, &options, &arguments.names);
         let wants_hints = parsed.wants_hints(&flags);
@@ -167,8 +170,23 @@ impl Plan {
         limit_arguments(&mut arguments, &config);
         config.batches_arguments = arguments.gathers();
         config.record.stdin = stdin;
-        Ok(Self { config, arguments, display, dry_run })
+        Ok(Self { config, arguments, display, dry_run, surroundings })
     }
+}
+
+/// Returns the flags that change the directory and the environment of jobs, for a dry run. Its commands do
+/// not show them. The contents of files stay secret.
+fn surroundings(flags: &RunFlags) -> Option<String> {
+    let control = &flags.control;
+    if flags.parallel_env || flags.display.quiet {
+        return None;
+    }
+    let variables = control.env.iter().filter(|variable| variable.as_encoded_bytes().contains(&b'='));
+    let wd = control.wd.iter().map(|dir| ("--wd", dir.as_os_str()));
+    let files = control.env_file.iter().map(|file| ("--env-file", file.as_os_str()));
+    let all = wd.chain(files).chain(variables.map(|variable| ("--env", variable.as_os_str())));
+    let words: Vec<String> = all.map(|(flag, value)| format!("{flag} {}", shell_word(value))).collect();
+    (!words.is_empty()).then(|| format!("the jobs run with {}", words.join(" ")))
 }
 
 /// Returns the working directory, which the record names. A deleted one will do if no job runs in it.
