@@ -63,6 +63,9 @@ pub(crate) struct ControlFlags {
     pub(crate) limit_per: Vec<OsString>,
 
     /// Start no job while the load is N or more; N%: of processors.
+    ///
+    /// The load is the number of processes and threads of this machine that run or wait for a processor, at
+    /// this moment (Linux); elsewhere the load average of the last minute. Those of the jobs count, too.
     #[arg(long, value_name = "N|N%", help_heading = "Load and memory")]
     pub(crate) load: Option<String>,
 
