@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::builder::Resettable;
 use clap::{Arg, Command, Parser};
 
-use crate::flags::{Flags, clap_error_line};
+use crate::flags::{Flags, clap_error_line, flag_named};
 
 /// The command whose flags come first: most are typed there.
 const FIRST: &str = "run";
@@ -62,22 +62,8 @@ fn owners<'a>(minder: &'a Command, flag: &str) -> Vec<Owned<'a>> {
         own.into_iter()
             .chain(inner.map(move |inner| (format!("{} {}", command.get_name(), inner.get_name()), inner)))
     });
-    inner.filter_map(|(path, command)| Some((path, find(command, flag)?))).collect()
-}
-
-/// Returns the flag of a command with this name, which is a long one or a letter.
-fn find<'a>(command: &'a Command, flag: &str) -> Option<&'a Arg> {
-    command.get_arguments().filter(|arg| !arg.is_hide_set()).find(|arg| match flag.strip_prefix("--") {
-        Some(name) => {
-            let aliases = arg.get_all_aliases().unwrap_or_default();
-            !name.is_empty() && (arg.get_long() == Some(name) || aliases.contains(&name))
-        }
-        None => {
-            let letter = flag.strip_prefix('-').and_then(|rest| rest.chars().next());
-            let aliases = arg.get_all_short_aliases().unwrap_or_default();
-            letter.is_some_and(|letter| arg.get_short() == Some(letter) || aliases.contains(&letter))
-        }
-    })
+    let find = |command| flag_named(command, flag).filter(|arg| !arg.is_hide_set());
+    inner.filter_map(|(path, command)| Some((path, find(command)?))).collect()
 }
 
 /// Returns the help text of a flag, and where it is described.

@@ -40,6 +40,7 @@ pub(crate) use self::{
     run::{Leak, RunFlags},
     short_help::{Group, command_groups},
     status::StatusFlags,
+    typed_name::flag_named,
 };
 
 use std::ffi::OsString;

@@ -11,6 +11,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use super::clap_error::{clap_error_line, invalid_argument};
 use super::properties::Flag;
 use super::run::RunFlags;
+use super::typed_name::flag_named;
 
 // See `crate::commands::run`.
 #[derive(Debug, Args)]
@@ -138,18 +139,7 @@ pub(crate) fn resume_error_line(error: &clap::Error, minder: &Command, args: &[O
              {verb}` alone takes the last run)"
         );
     }
-    let run = run_flags();
-    let is_known = |flag: &Arg| {
-        let long = word.strip_prefix("--");
-        let short = word.strip_prefix('-').and_then(|rest| rest.chars().next());
-        let longs = flag.get_long_and_visible_aliases().unwrap_or_default();
-        let shorts = flag.get_short_and_visible_aliases().unwrap_or_default();
-        match long {
-            Some(long) => longs.contains(&long),
-            None => short.is_some_and(|short| shorts.contains(&short)),
-        }
-    };
-    if run.get_arguments().any(is_known) {
+    if flag_named(&run_flags(), &word).is_some() {
         return format!("`{word}` cannot be changed when a run is resumed: it comes from the record");
     }
     clap_error_line(error, minder, args)

@@ -30,13 +30,25 @@ pub(super) fn typed_name(flag: &str, value: &str, command: &Command, args: &[OsS
     })
 }
 
+/// Returns the flag of a command with this spelling, such as `--jobs` or `-j`. Of several letters, the first
+/// counts.
+pub(crate) fn flag_named<'a>(command: &'a Command, spelling: &str) -> Option<&'a Arg> {
+    command.get_arguments().find(|arg| match spelling.strip_prefix("--") {
+        Some(name) => longs(arg).any(|long| long == name),
+        None => {
+            let letter = spelling.strip_prefix('-').and_then(|letters| letters.chars().next());
+            letter.is_some_and(|letter| shorts(arg).any(|short| short == letter))
+        }
+    })
+}
+
 /// Returns the long spellings of a flag, without their dashes.
-pub(super) fn longs(arg: &Arg) -> impl Iterator<Item = &str> {
+fn longs(arg: &Arg) -> impl Iterator<Item = &str> {
     arg.get_long().into_iter().chain(arg.get_all_aliases().into_iter().flatten())
 }
 
 /// Returns the letters of a flag.
-pub(super) fn shorts(arg: &Arg) -> impl Iterator<Item = char> {
+fn shorts(arg: &Arg) -> impl Iterator<Item = char> {
     arg.get_short().into_iter().chain(arg.get_all_short_aliases().into_iter().flatten())
 }
 

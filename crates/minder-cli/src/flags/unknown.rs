@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use clap::{Arg, Command};
 
 use super::foreign_words::{foreign_word, related_flag};
-use super::typed_name::{longs, shorts};
+use super::typed_name::flag_named;
 use crate::likeness::{counted, have_same_letters, nearest};
 
 /// The subcommands whose flags are recognised where they do not belong.
@@ -35,8 +35,9 @@ pub(super) fn unknown_flag(flag: &str, command: &Command, minder: &Command) -> S
     }
     // A letter means something else to each subcommand: only one that was typed too early is meant.
     let is_meant = flag.starts_with("--") || command.get_name() == minder.get_name();
-    let has_flag =
-        |name: &&str| is_meant && minder.find_subcommand(name).is_some_and(|owner| has(owner, flag));
+    let has_flag = |name: &&str| {
+        is_meant && minder.find_subcommand(name).is_some_and(|owner| flag_named(owner, flag).is_some())
+    };
     let meant = match OWNERS.iter().copied().find(has_flag) {
         Some(owner) => Some(format!("minder {owner} {flag}")),
         None => flag.strip_prefix("--").and_then(|name| near_flag(name, command)),
@@ -113,14 +114,6 @@ fn visible(command: &Command) -> impl Iterator<Item = &Arg> {
 /// Returns the long names of a flag that the help lists.
 fn visible_longs(arg: &Arg) -> impl Iterator<Item = &str> {
     arg.get_long().into_iter().chain(arg.get_visible_aliases().into_iter().flatten())
-}
-
-/// Returns whether the command has a flag of exactly this spelling.
-fn has(command: &Command, flag: &str) -> bool {
-    command.get_arguments().any(|arg| match flag.strip_prefix("--") {
-        Some(name) => longs(arg).any(|long| long == name),
-        None => flag.strip_prefix('-').is_some_and(|name| shorts(arg).any(|short| name == short.to_string())),
-    })
 }
 
 #[cfg(test)]

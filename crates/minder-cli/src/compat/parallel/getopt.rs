@@ -3,14 +3,14 @@
 //! A long option may be abbreviated as long as the abbreviation is unambiguous, in either case. Short
 //! options may share one argument. Options end at the first argument that is not an option.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
 use anyhow::{Result, bail};
 use clap::ArgAction;
 use minder_os::encoding::os_string_from_encoded;
 
 use super::options::{INTERNAL_OPTIONS, OPTIONS, OptionSpec, ValueKind};
-use crate::flags::{Flags, foreign_word, related_flag};
+use crate::flags::{Flags, flag_named, foreign_word, related_flag};
 use crate::likeness::nearest;
 
 /// An option on the command line.
@@ -171,14 +171,9 @@ fn suggestion(name: &str) -> String {
 /// is no such flag.
 fn run_flag_takes_value(name: &str) -> Option<bool> {
     let minder = Flags::interface();
-    let run = minder.find_subcommand("run")?;
-    let has_name = |arg: &&clap::Arg| {
-        let names = arg.get_long().into_iter().chain(arg.get_all_aliases().into_iter().flatten());
-        names.into_iter().any(|long| OsStr::new(long) == name)
-    };
+    let arg = flag_named(minder.find_subcommand("run")?, &format!("--{name}"));
     // One with several values is not written in one word, as the options of a profile are.
-    let has_one_value = |arg: &&clap::Arg| arg.get_num_args().is_none_or(|count| count.max_values() <= 1);
-    run.get_arguments().filter(has_one_value).find(has_name).map(|arg| {
+    arg.filter(|arg| arg.get_num_args().is_none_or(|count| count.max_values() <= 1)).map(|arg| {
         matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
             && arg.get_num_args().is_none_or(|range| range.min_values() > 0)
     })
