@@ -135,19 +135,41 @@ pub fn create_dirs(path: &Path) -> io::Result<()> {
 /// [`ErrorKind::Insecure`] as for [`check_runs`], [`ErrorKind::Io`] if the directory cannot be
 /// read.
 pub fn list(root: &Path) -> Result<Vec<RunEntry>> {
-    let mut found: Vec<RunEntry> = Vec::new();
-    for id in ids(root)? {
-        let dir = runs_dir(root).join(&id);
-        if check_run_dir(&dir).is_err() {
-            continue;
-        }
-        let run = RunEntry::new(id, dir);
-        if run.manifest.is_ok() || !is_never_started(&run.dir) {
-            found.push(run);
-        }
-    }
+    let mut found: Vec<RunEntry> = ids(root)?.into_iter().filter_map(|id| entry(root, id)).collect();
     sort(&mut found);
     Ok(found)
+}
+
+/// Returns the runs whose directories changed last, at most `most`, newest first. Reads only their
+/// manifests. A directory changes when an attempt begins or ends.
+///
+/// ```
+/// let runs = minder_record::store::recent("no/such/state".as_ref(), 50).expect("no run is no error");
+/// assert!(runs.is_empty());
+/// ```
+///
+/// # Errors
+///
+/// As [`list`].
+pub fn recent(root: &Path, most: usize) -> Result<Vec<RunEntry>> {
+    let changed = |id: String| {
+        let metadata = fs::symlink_metadata(runs_dir(root).join(&id));
+        (Reverse(metadata.and_then(|metadata| metadata.modified()).ok()), id)
+    };
+    let mut ids: Vec<_> = ids(root)?.into_iter().map(changed).collect();
+    ids.sort_unstable();
+    let runs = ids.into_iter().filter_map(|(_, id)| entry(root, id));
+    let mut found: Vec<RunEntry> = runs.take(most).collect();
+    sort(&mut found);
+    Ok(found)
+}
+
+/// Returns the run with this id, unless no job of it ran or its directory is not the user's.
+fn entry(root: &Path, id: String) -> Option<RunEntry> {
+    let dir = runs_dir(root).join(&id);
+    check_run_dir(&dir).ok()?;
+    let run = RunEntry::new(id, dir);
+    (run.manifest.is_ok() || !is_never_started(&run.dir)).then_some(run)
 }
 
 /// Returns whether a process was killed here before it wrote the manifest, so that no job ran.

@@ -47,13 +47,13 @@ pub(crate) fn print(kind: &str) -> ExitCode {
 
 /// Returns `last` and the ids of runs, the newest first.
 fn runs() -> Vec<String> {
-    let entries = store::state_root().and_then(|root| store::list(&root)).unwrap_or_default();
+    let entries = store::state_root().and_then(|root| store::recent(&root, RUNS_MAX)).unwrap_or_default();
     let line = |entry: store::RunEntry| {
         let command = entry.manifest.map(|manifest| command_text(&manifest.words)).unwrap_or_default();
         format!("{}\t{}", entry.id, escape(shorten(&command).as_bytes()))
     };
     let last = (!entries.is_empty()).then(|| "last\tthe last run".to_owned());
-    last.into_iter().chain(entries.into_iter().take(RUNS_MAX).map(line)).collect()
+    last.into_iter().chain(entries.into_iter().map(line)).collect()
 }
 
 fn commands() -> Vec<String> {

@@ -10,7 +10,7 @@ use super::*;
 use crate::joblog::Joblog;
 use crate::lookup::find;
 use crate::retention::RetentionPolicy;
-use crate::store::{is_alive, list};
+use crate::store::{is_alive, list, recent};
 
 #[test]
 fn all_files_are_private() {
@@ -91,6 +91,26 @@ fn joblog_fails_on_full_device() {
     if full.exists() {
         assert_eq!(Joblog::open(full, false).unwrap_err().kind(), std::io::ErrorKind::StorageFull);
     }
+}
+
+#[test]
+fn recent_reads_the_runs_that_changed_last() {
+    let root = tempfile::tempdir().unwrap();
+    for (hours, id) in [(9, "aaaa0000"), (1, "bbbb0000"), (3, "cccc0000"), (2, "dddd0000")] {
+        let dir = run(root.path(), id, 0);
+        if id == "dddd0000" {
+            fs::remove_file(dir.join("attempt-1.jsonl")).unwrap();
+            fs::remove_file(dir.join("manifest.json")).unwrap();
+        }
+        let changed = std::time::SystemTime::now() - Duration::from_secs(3600 * hours);
+        fs::File::open(dir).unwrap().set_modified(changed).unwrap();
+    }
+    let ids = |most| recent(root.path(), most).unwrap().into_iter().map(|run| run.id).collect::<Vec<_>>();
+    assert_eq!(ids(1), ["bbbb0000"]);
+    let mut two = ids(2);
+    two.sort();
+    assert_eq!(two, ["bbbb0000", "cccc0000"], "no job of dddd0000 ran");
+    assert_eq!(ids(9).len(), 3);
 }
 
 #[test]
