@@ -76,6 +76,7 @@ fn completions(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flags::Flags;
 
     #[test]
     fn completions_are_below_the_home_directory_or_that_of_a_variable() {
@@ -89,6 +90,12 @@ mod tests {
             let paths = of(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c"), ("XDG_DATA_HOME", "relative")]);
             assert_eq!(paths[0], "/h/.local/share/bash-completion/completions/minder");
             assert_eq!(paths[1], "/c/fish/completions/minder.fish");
+            // They are those to which `minder completions --help` lets a user write.
+            let help = Flags::interface().find_subcommand("completions").expect("find subcommand").clone();
+            let help = help.get_after_long_help().or(help.get_after_help()).expect("find help").to_string();
+            let named = help.split_whitespace().filter_map(|word| word.strip_prefix('~'));
+            let named: Vec<_> = named.map(|path| format!("/h{}", path.trim_end_matches(','))).collect();
+            assert_eq!(of(&[("HOME", "/h")]), named);
         }
     }
 }
