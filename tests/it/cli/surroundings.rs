@@ -54,15 +54,20 @@ fn deleted_working_directory_matters_to_runs_only() {
     }
 }
 
-/// Runs minder with an empty `/dev`; `None` where this user may make no name space.
-fn without_devices(words: &[&str]) -> Option<RunOutput> {
-    let hidden = |words: &[&str]| {
+/// Runs a command with an empty directory mounted there; `None` where this user may make no name space.
+fn hidden(dir: &str, words: &[&str], state: impl AsRef<std::ffi::OsStr>) -> Option<RunOutput> {
+    let run = |words: &[&str]| {
         let mut unshare = from("unshare", "-m sh -c");
-        unshare.arg("mount -t tmpfs none /dev && exec \"$@\"").arg("sh").args(words);
-        Run::start(&unshare).wait()
+        unshare.arg("mount -t tmpfs none \"$0\" && exec \"$@\"").arg(dir).args(words);
+        Run::start(unshare.env("MINDER_STATE_DIR", state.as_ref())).wait()
     };
-    let is_possible = hidden(&["true"]).status == minder::ExitStatus::Exited(0);
-    is_possible.then(|| hidden(&[&[MINDER], words].concat()))
+    let is_possible = run(&["true"]).status == minder::ExitStatus::Exited(0);
+    is_possible.then(|| run(words))
+}
+
+/// Runs minder with an empty `/dev`.
+fn without_devices(words: &[&str]) -> Option<RunOutput> {
+    hidden("/dev", &[&[MINDER], words].concat(), super::STATE)
 }
 
 #[test]
@@ -99,4 +104,26 @@ fn files_of_a_semaphore_are_private_and_no_links() {
         assert!(!place.at("elsewhere").exists(), "{name}");
         std::fs::remove_file(&file).expect("remove link");
     }
+}
+
+/// Without /proc, and where it hides the process of the run, running jobs are not counted as left.
+#[test]
+fn status_says_that_running_jobs_are_not_seen() {
+    let place = Place::new();
+    let go = place.at("go");
+    let mut command = place.command("run -j1 CHILD await");
+    let mut run = Run::start(command.arg(&go).args([":::", "1", "2"]));
+    let status = || place.ended("status").exit_code(0);
+    run.wait_until_true("the job", || status().text().contains("1 running · 1 left"));
+    let said = "minder: running jobs cannot be seen: /proc is not mounted\n";
+    let shown = hidden("/proc", &[MINDER, "status"], place.at("state"));
+    if let Some(shown) = shown {
+        let shown = shown.exit_code(0).stderr(said).text();
+        assert!(shown.contains("0 of 2 done · 0 failed · 2 running or left · "), "{shown}");
+        let json = hidden("/proc", &[MINDER, "status", "--json"], place.at("state"));
+        let json = json.expect("hide /proc again").exit_code(0).text();
+        assert!(json.contains(r#""running":null"#) && json.contains(r#""left":null"#), "{json}");
+    }
+    std::fs::write(&go, "").expect("write file");
+    run.wait().exit_code(0);
 }

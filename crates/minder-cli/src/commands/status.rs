@@ -8,9 +8,9 @@ use minder_record::reader::last_started;
 use minder_record::store::{self, RunEntry};
 use serde_json::json;
 
-use super::log::{RunCounts, find, print_running, run_id, run_text, seconds, total};
+use super::log::{RunCounts, find, print_running, run_id, run_text, seconds};
 use crate::flags::StatusFlags;
-use crate::running::{RunningJob, Unseen, running_jobs};
+use crate::running::{RunningJob, Unseen, remove_ended, running_jobs, total};
 use crate::ui::{message, time};
 use minder_ui::symbols::Symbols;
 use minder_ui::table::escape;
@@ -75,7 +75,7 @@ impl ActiveRun {
         let manifest = entry.manifest.ok();
         let started = last_started(&entry.dir);
         let mut jobs = match &started {
-            Some(started) => running_jobs(&entry.dir, manifest.as_ref(), started.pid),
+            Some(started) => running_jobs(&entry.dir, manifest.as_ref(), started),
             None => {
                 let text = "running jobs cannot be seen: the journal of the run has no beginning";
                 Err(Unseen::Here(text.to_owned()))
@@ -84,7 +84,7 @@ impl ActiveRun {
         // Read after the processes: a job that ended meanwhile counts once, as one that has ended.
         let counts = RunCounts::with_jobs(&entry.dir, true, |ended| {
             if let Ok(jobs) = &mut jobs {
-                jobs.retain(|job| job.job != ended.job || !job.has_ended(ended));
+                remove_ended(jobs, |job| job.has_ended(ended));
             }
         });
         let counts = counts.0;
@@ -109,9 +109,14 @@ impl ActiveRun {
         self.jobs.as_ref().ok().map(|jobs| jobs.len() as u64)
     }
 
-    /// Returns how many jobs have not started, if it is known how many there are.
+    /// Returns how many jobs have no result, if it is known how many there are.
+    fn without_result(&self) -> Option<u64> {
+        Some(self.total?.saturating_sub(self.done))
+    }
+
+    /// Returns how many jobs have not started, if that is known.
     fn left(&self) -> Option<u64> {
-        Some(self.total?.saturating_sub(self.done).saturating_sub(self.running().unwrap_or(0)))
+        Some(self.without_result()?.saturating_sub(self.running()?))
     }
 
     /// Writes a page for people.
@@ -126,7 +131,10 @@ impl ActiveRun {
         }];
         parts.push(format!("{} failed", self.failed));
         parts.extend(self.running().map(|running| format!("{running} running")));
-        parts.extend(self.left().map(|left| format!("{left} left")));
+        parts.extend(match (self.running(), self.without_result()) {
+            (None, Some(count)) => Some(format!("{count} running or left")),
+            _ => self.left().map(|left| format!("{left} left")),
+        });
         parts.push(format!("{} elapsed", time(seconds(self.elapsed()))));
         writeln!(out, "{}", parts.join(symbols.pick(" · ", ", ")))?;
         match &self.jobs {
@@ -144,7 +152,7 @@ impl ActiveRun {
                 "job": job.job,
                 "slot": job.slot,
                 "pid": job.pid,
-                "elapsed": job.age.as_secs_f64(),
+                "elapsed": job.elapsed().map(|time| time.as_secs_f64()),
                 "command": job.words(),
             })
         };

@@ -3,14 +3,17 @@
 //! `/proc/PID/task/TID/children` would be shorter, but leaves children out when another one exits
 //! meanwhile (proc_pid_task(5)). So the parents of all processes are read.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::process::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::types::ChildProcess;
@@ -20,18 +23,54 @@ use super::types::ChildProcess;
 const FORKED_ONLY: u64 = 0x40;
 
 pub(super) fn children(pid: u32) -> io::Result<Vec<ChildProcess>> {
+    let held = held(pid)?;
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
         let Some(child) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-        found.extend(read_child(child, pid));
+        found.extend(read_child(child, pid, held.contains(&child)));
     }
+    // With the mount option `hidepid`, the processes of other users are not listed, or cannot be read.
+    let hidden: Vec<u32> = held.into_iter().filter(|pid| is_hidden(*pid)).collect();
+    found.extend(hidden.into_iter().map(|pid| ChildProcess {
+        pid,
+        is_held: true,
+        ..ChildProcess::default()
+    }));
     found.sort_by_key(|child| child.pid);
     Ok(found)
 }
 
+/// Returns the processes of which a process has pidfds: see proc_pid_fdinfo(5).
+fn held(pid: u32) -> io::Result<BTreeSet<u32>> {
+    let mut held = BTreeSet::new();
+    for entry in fs::read_dir(path(pid, "fdinfo"))? {
+        // The descriptor may have been closed meanwhile.
+        let text = fs::read_to_string(entry?.path()).unwrap_or_default();
+        held.extend(text.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse::<u32>().ok()));
+    }
+    Ok(held)
+}
+
+/// Returns whether a process exists that `/proc` does not show.
+fn is_hidden(pid: u32) -> bool {
+    let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let exists = |pid| matches!(rustix::process::test_kill_process(pid), Ok(()) | Err(Errno::PERM));
+    Stat::read(pid).is_none() && number.is_some_and(exists)
+}
+
+pub(super) fn is_running(pid: u32, started: u64) -> bool {
+    Stat::read(pid).is_some_and(|stat| stat.started == started && !stat.is_zombie)
+}
+
 pub(super) fn has_open(pid: u32, file: &Metadata) -> io::Result<bool> {
-    for entry in fs::read_dir(path(pid, "fd"))? {
+    let entries = match fs::read_dir(path(pid, "fd")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !Path::new("/proc/self").exists() => {
+            return Err(io::Error::other("/proc is not mounted"));
+        }
+        entries => entries?,
+    };
+    for entry in entries {
         // Follows the link to the open file itself, also if its name is gone.
         let is_it = |opened: Metadata| opened.dev() == file.dev() && opened.ino() == file.ino();
         if fs::metadata(entry?.path()).is_ok_and(is_it) {
@@ -42,14 +81,16 @@ pub(super) fn has_open(pid: u32, file: &Metadata) -> io::Result<bool> {
 }
 
 /// Reads a process, if `parent` is its parent and its own program runs.
-fn read_child(pid: u32, parent: u32) -> Option<ChildProcess> {
+fn read_child(pid: u32, parent: u32, is_held: bool) -> Option<ChildProcess> {
     let stat = Stat::read(pid).filter(|stat| stat.parent == parent && stat.runs_own_program())?;
     let strings = |name| split_nul(&fs::read(path(pid, name)).unwrap_or_default());
     let argv = strings("cmdline");
     let environment = strings("environ");
     // The pid may have been given to another process meanwhile, or the program was replaced.
     Stat::read(pid).filter(|again| *again == stat)?;
-    Some(ChildProcess { pid, leads_group: stat.group == pid, age: age(stat.started), argv, environment })
+    let Stat { started, group, .. } = stat;
+    let leads_group = group == pid;
+    Some(ChildProcess { pid, leads_group, started, age: age(started), is_held, argv, environment })
 }
 
 fn path(pid: u32, name: &str) -> PathBuf {

@@ -21,7 +21,8 @@ use std::io;
 ///
 /// A child that has not replaced the program of its parent yet is left out: it still shows the
 /// environment of the parent. Descendants of children are left out, except orphans that the operating
-/// system gave to the process.
+/// system gave to the process. Children of other users are in the list even if `/proc` hides them, as long as
+/// the process has pidfds of them.
 ///
 /// - Linux only (proc(5)); elsewhere `Unsupported`.
 ///
@@ -32,13 +33,22 @@ pub fn children(pid: u32) -> io::Result<Vec<ChildProcess>> {
     system::children(pid)
 }
 
+/// Returns whether the process with this pid is the one that started at this time, as
+/// [`ChildProcess::started`] has it, and has not exited.
+///
+/// - Linux only; elsewhere `false`.
+#[must_use]
+pub fn is_running(pid: u32, started: u64) -> bool {
+    system::is_running(pid, started)
+}
+
 /// Returns whether a process has this file open.
 ///
 /// - Linux only (proc(5)); elsewhere `Unsupported`.
 ///
 /// # Errors
-/// `Unsupported`, `NotFound` if there is no such process, `PermissionDenied` if it belongs to another
-/// user, or another error of the operating system.
+/// `Unsupported`; `Other` if `/proc` is not mounted; `NotFound` if no such process is seen;
+/// `PermissionDenied` if it belongs to another user; or another error of the operating system.
 pub fn has_open(pid: u32, file: &Metadata) -> io::Result<bool> {
     system::has_open(pid, file)
 }

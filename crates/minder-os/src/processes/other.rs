@@ -9,6 +9,10 @@ pub(super) fn children(_: u32) -> io::Result<Vec<ChildProcess>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+pub(super) fn is_running(_: u32, _: u64) -> bool {
+    false
+}
+
 pub(super) fn has_open(_: u32, _: &Metadata) -> io::Result<bool> {
     Err(io::ErrorKind::Unsupported.into())
 }

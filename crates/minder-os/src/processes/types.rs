@@ -10,9 +10,14 @@ pub struct ChildProcess {
     pub pid: u32,
     /// `true` if it leads its process group.
     pub leads_group: bool,
-    /// The time since it was started.
+    /// The time of its start, in ticks of the kernel's clock. With the pid it names one process for ever.
+    /// 0 if this user may not see the process.
+    pub started: u64,
+    /// The time since then.
     pub age: Duration,
-    /// Its program and arguments.
+    /// `true` if its parent holds a pidfd of it: the parent has started it, and has not reaped it.
+    pub is_held: bool,
+    /// Its program and arguments. Empty if this user may not see the process.
     pub argv: Vec<OsString>,
     /// The variables that its program was started with, as `NAME=VALUE`. Empty if this user may not read
     /// them.

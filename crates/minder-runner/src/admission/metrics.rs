@@ -77,9 +77,10 @@ impl HostMetrics {
         let mut command = spawn_command(call);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command.descriptors(&self.descriptors);
-        // Only jobs have a number. In a job of another run, the number is that of the other run.
+        // Only jobs have a number. In a job of another run, the number is that of the other run. The empty
+        // one tells `minder status` that this is not a job without a number.
         for name in ["MINDER_JOB", "MINDER_SLOT", "PARALLEL_SEQ"] {
-            command.env_remove(name);
+            command.env(name, "");
         }
         let mut child = command.spawn().map_err(|error| format_error(&error.into()))?;
         let deadline = Instant::now() + ANSWER_MAX;

@@ -232,3 +232,46 @@ fn job_of_an_outer_run_is_not_taken_for_one_of_the_run() {
         fs::remove_file(&go).expect("remove file");
     }
 }
+
+/// Jobs that clear the number in their environment, or take that of another job, run nevertheless.
+#[cfg(target_os = "linux")] // Where running jobs are seen.
+#[test]
+fn status_counts_jobs_that_changed_their_environment() {
+    let cannot = |text: &str| format!("minder: {text}\n");
+    let two = "2 running jobs cannot be told apart: their numbers (MINDER_JOB) are missing, unreadable or \
+               those of other jobs";
+    let one = "1 running job cannot be told apart: its number (MINDER_JOB) is missing, unreadable or that of \
+               another job";
+    for (flags, changes, done, wanted, said) in [
+        ("-j2", "-i", 0, "0 of 4 done · 0 failed · 2 running · 2 left", two),
+        ("-j2", "MINDER_JOB=3", 0, "0 of 4 done · 0 failed · 2 running · 2 left", two),
+        ("-j1", "MINDER_JOB=5", 0, "0 of 4 done · 0 failed · 1 running · 3 left", one),
+        // The number of a job that has ended.
+        ("-j1", "MINDER_JOB=1", 1, "1 of 4 done · 0 failed · 1 running · 2 left", one),
+    ] {
+        let state = State::new();
+        let mut command = state.command(&format!("run {flags} env {changes} CHILD await :::"));
+        command.args((1..=4).map(|job| state.file(&format!("go{job}"))));
+        let mut run = Run::start(&command);
+        let status = |flags: &str| Run::start(&state.command(&format!("status {flags}"))).wait().exit_code(0);
+        for job in 1..=done {
+            fs::write(state.file(&format!("go{job}")), "").expect("write file");
+        }
+        run.wait_until_true("running jobs", || status("").text().contains(&format!("{wanted} · ")));
+        let shown = status("").stderr(&cannot(said)).text();
+        let rows = super::table(&shown);
+        assert_eq!(rows[3][0], "?", "{shown}");
+        assert!(
+            shown.contains(&format!("await {}", path(&state.file(&format!("go{}", done + 1))))),
+            "{shown}"
+        );
+        let json = status("--json").stderr("").text();
+        assert!(json.contains(r#""job":null,"#) && json.contains(r#""slot":null"#), "{json}");
+        let listed = state.log("last").exit_code(0);
+        assert!(listed.err.ends_with(&cannot(said)) && listed.text().contains("\n   ?  "), "{listed:?}");
+        for job in 1..=4 {
+            fs::write(state.file(&format!("go{job}")), "").expect("write file");
+        }
+        run.wait().exit_code(0);
+    }
+}

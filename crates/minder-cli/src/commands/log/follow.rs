@@ -11,7 +11,7 @@ use minder::poll::{Events, Poller};
 use super::jobs::{Filter, Printer};
 use super::request::Request;
 use super::select::{damage_text, run_id};
-use crate::running::{RunningJob, running_jobs};
+use crate::running::{RunningJob, remove_ended, running_jobs};
 use crate::ui::message;
 use minder_record::event::{JobFinished, JournalEvent};
 use minder_record::manifest::Manifest;
@@ -75,7 +75,7 @@ struct RunningJobs {
     /// The attempt, and its jobs that have ended.
     ended: (u32, JobSet),
     /// The jobs that were shown, with their processes: each try is shown.
-    shown: BTreeSet<(u64, u32)>,
+    shown: BTreeSet<(Option<u64>, u32)>,
     looked_at: Option<Instant>,
     /// `true` once a message said that they cannot be seen.
     is_unseen: bool,
@@ -97,7 +97,7 @@ impl RunningJobs {
         }
         self.looked_at = Some(now);
         let Some(started) = last_started(dir) else { return Vec::new() };
-        let mut jobs = match running_jobs(dir, manifest, started.pid) {
+        let mut jobs = match running_jobs(dir, manifest, &started) {
             Ok(jobs) => jobs,
             // The run may just have ended.
             Err(_) if !is_alive(dir) => return Vec::new(),
@@ -108,7 +108,7 @@ impl RunningJobs {
             }
         };
         if self.ended.0 == started.attempt {
-            jobs.retain(|job| !self.ended.1.contains(job.job));
+            remove_ended(&mut jobs, |job| job.job.is_some_and(|job| self.ended.1.contains(job)));
         }
         jobs.retain(|job| job.age >= LOOK_INTERVAL);
         let there: BTreeSet<_> = jobs.iter().map(|job| (job.job, job.pid)).collect();

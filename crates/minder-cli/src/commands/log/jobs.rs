@@ -11,7 +11,7 @@ use super::runs::seconds;
 use super::select::{one_line, read_run, run_id};
 use crate::export::rows::{JOBS, job as job_row};
 use crate::flags::LogFlags;
-use crate::running::{RunningJob, running_jobs};
+use crate::running::{RunningJob, print_unnumbered, remove_ended, running_jobs};
 use crate::ui::{format_bytes, message, signal_name, time};
 use minder_record::event::{JobFinished, OsBytes, TAIL_MAX};
 use minder_record::reader::Run;
@@ -73,14 +73,13 @@ impl<'a> Filter<'a> {
         let Some(started) = run.attempts.last().and_then(|attempt| attempt.started.as_ref()) else {
             return Vec::new();
         };
-        let mut jobs = running_jobs(dir, run.manifest.as_ref().ok(), started.pid).unwrap_or_else(|why| {
+        let mut jobs = running_jobs(dir, run.manifest.as_ref().ok(), started).unwrap_or_else(|why| {
             why.print_below_list();
             Vec::new()
         });
-        jobs.retain(|job| {
-            let has_ended = run.jobs.get(&job.job).is_some_and(|event| job.has_ended(event));
-            !has_ended && self.accepts_running(job)
-        });
+        let event = |job: &RunningJob| run.jobs.get(&job.job?);
+        remove_ended(&mut jobs, |job| event(job).is_some_and(|event| job.has_ended(event)));
+        jobs.retain(|job| self.accepts_running(job));
         jobs
     }
 
@@ -141,9 +140,11 @@ pub(in crate::commands) fn print_running(out: &mut dyn Write, jobs: &[RunningJob
     let mut table = Table::new(out, columns);
     for job in jobs {
         let slot = job.slot.map_or_else(String::new, |slot| slot.to_string());
-        table.row(&[job.job.to_string(), slot, time(job.age), job.command()])?;
+        table.row(&[job.number(), slot, job.elapsed().map_or_else(String::new, time), job.command()])?;
     }
-    table.finish()
+    table.finish()?;
+    print_unnumbered(jobs);
+    Ok(())
 }
 
 /// Prints jobs as a table or as data.
@@ -192,7 +193,7 @@ impl<'a> Printer<'a> {
         let slot = job.slot.map_or_else(String::new, |slot| format!(" (slot {slot})"));
         let running = format!("running{slot}");
         let [none, wall] = [String::new(), time(job.age)];
-        table.row(&[&job.job.to_string(), &job.command(), &running, &wall, &none, &none, &none])
+        table.row(&[&job.number(), &job.command(), &running, &wall, &none, &none, &none])
     }
 
     /// Flushes the output.

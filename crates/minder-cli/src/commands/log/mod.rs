@@ -20,7 +20,6 @@ use anyhow::{Result, bail};
 
 use self::jobs::Filter;
 pub(in crate::commands) use self::jobs::print_running;
-pub(in crate::commands) use self::request::total;
 pub(in crate::commands) use self::runs::{RunCounts, run_text, seconds};
 use self::select::selected_runs;
 pub(in crate::commands) use self::select::{LAST, damage_text, find, last_here, run_id};

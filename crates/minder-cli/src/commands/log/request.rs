@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use minder_record::event::{JobFinished, OsBytes};
-use minder_record::manifest::{InputSource, Manifest};
+use minder_record::manifest::Manifest;
 use minder_record::reader::Run;
 use minder_template::{Job, Template};
 
 use crate::config::recorded_template;
 use crate::flags::RunFlags;
 use crate::recorded;
+use crate::running::total;
 
 /// The flags and the number of jobs of the run, as its manifest has them.
 pub(super) struct Request<'a> {
@@ -53,14 +54,6 @@ impl<'a> Request<'a> {
         let inherited = self.manifest.environment.iter();
         let inherited = inherited.map(|(name, value)| OsBytes([name.as_bytes(), b"=", &value.0].concat()));
         set.map(|text| OsBytes::from(text.as_os_str())).chain(inherited).collect()
-    }
-}
-
-/// Returns the number of jobs, if it was known when the run began.
-pub(in crate::commands) fn total(manifest: &Manifest) -> Option<u64> {
-    match manifest.input {
-        InputSource::Arguments { jobs, .. } => jobs,
-        _ => None,
     }
 }
 
