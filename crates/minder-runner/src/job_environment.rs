@@ -17,7 +17,6 @@ impl JobEnvironment {
     /// Copies the variables of this process, and changes some of them. A later change of a variable
     /// replaces an earlier one.
     pub(crate) fn set_variables(&mut self, changes: impl IntoIterator<Item = (OsString, OsString)>) {
-        let all = Environment::inherited();
-        self.variables = changes.into_iter().fold(all, |all, (name, value)| all.with(name, value));
+        self.variables = Environment::inherited().with_all(changes);
     }
 }

@@ -1,5 +1,6 @@
 //! Environment variables that many commands share: plain data.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
@@ -57,6 +58,36 @@ impl Environment {
         changed
     }
 
+    /// Sets several variables, in place of those with the same names. Of several values for one name, the
+    /// last counts. The effort grows with the length of both lists, and not with their product.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Environment};
+    ///
+    /// let variables = Environment::empty().with("A", "0").with_all([("A", "1"), ("B", "2"), ("A", "3")]);
+    /// let mut command = Command::new("/bin/sh");
+    /// command.args(["-c", "echo $A $B"]).environment(&variables);
+    /// assert_eq!(command.output()?.stdout, b"3 2\n");
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    pub fn with_all<K: AsRef<OsStr>, V: AsRef<OsStr>>(
+        mut self,
+        variables: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        let owned = |(name, value): (K, V)| (name.as_ref().to_owned(), value.as_ref().to_owned());
+        let mut added: Vec<(OsString, OsString)> = variables.into_iter().map(owned).collect();
+        let mut names = HashSet::with_capacity(added.len());
+        // From the end: the last value of a name is the first that is seen.
+        added.reverse();
+        added.retain(|(name, _)| names.insert(name.clone()));
+        let list = Arc::make_mut(&mut self.variables);
+        list.retain(|(known, _)| !names.contains(known));
+        list.extend(added.into_iter().rev());
+        self
+    }
+
     /// Removes a variable.
     ///
     /// - Windows: only one that is spelt in the same case. A start with two variables that differ in
@@ -64,5 +95,18 @@ impl Environment {
     pub fn without(mut self, name: impl AsRef<OsStr>) -> Self {
         Arc::make_mut(&mut self.variables).retain(|(known, _)| known != name.as_ref());
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_all_is_with_for_each() {
+        let base = || Environment::empty().with("A", "0").with("B", "0").with("C", "0");
+        let pairs = [("B", "1"), ("D", "1"), ("B", "2"), ("A", "1")];
+        let one_by_one = pairs.iter().fold(base(), |all, (name, value)| all.with(name, value));
+        assert_eq!(base().with_all(pairs).variables, one_by_one.variables);
     }
 }

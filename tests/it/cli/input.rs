@@ -423,7 +423,12 @@ fn env_file_sets_variables_that_env_overrides() {
     std::fs::write(&file, vec![b'#'; (1 << 20) + 1]).expect("write file");
     let refused = Run::start(minder("run --env-file").arg(&file).args(["true", ":::", "a"])).wait();
     assert!(refused.exit_code(255).err.ends_with("it has more than 1 MiB\n"));
-    std::fs::write(&file, "A=1\n".repeat(5001)).expect("write file");
-    let refused = Run::start(minder("run --env-file").arg(&file).args(["true", ":::", "a"])).wait();
-    assert!(refused.exit_code(255).err.ends_with("it has more than 5,000 variables\n"));
+    // Many variables are set at once.
+    let many: String = (0..60_000).map(|number| format!("V{number}=x\n")).collect();
+    std::fs::write(&file, many).expect("write file");
+    if cfg!(unix) {
+        let mut command = minder("run --env-file");
+        command.arg(&file).args([TEST_CHILD, "variable", ":::", "V59999", "V0"]);
+        assert_eq!(Run::start(&command).wait().exit_code(0).text(), "x\nx\n");
+    }
 }

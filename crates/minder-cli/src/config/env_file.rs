@@ -13,9 +13,6 @@ use anyhow::{Context, Result, bail};
 /// The largest file: more does not fit into the environment of a program.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The most variables. Each start sets them one by one.
-const VARIABLES_MAX: usize = 5000;
-
 /// Adds the variables of a file. No message shows its text, which may be a secret.
 ///
 /// # Errors
@@ -33,9 +30,6 @@ pub(super) fn read(path: &Path, variables: &mut Vec<(OsString, OsString)>) -> Re
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         match variable(line) {
             Ok(None) => (),
-            Ok(Some(_)) if variables.len() >= VARIABLES_MAX => {
-                bail!("{}: it has more than 5,000 variables", cannot())
-            }
             Ok(Some((name, value))) => variables.push((name.into(), value.into())),
             Err(why) => bail!("{}: line {}: {why}", cannot(), index + 1),
         }
