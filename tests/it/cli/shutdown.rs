@@ -130,7 +130,9 @@ fn jobs_swept_without_guardians_are_cut_off_with_the_run() {
 fn jobs_whose_command_was_killed_before_the_run_are_cut_off_with_it() {
     let mut random = Random::new("each process");
     let trials = std::env::var("MINDER_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
-    for trial in 0..trials {
+    let mut trial = 0;
+    let mut late_trials = 0;
+    while trial < trials {
         let signal = if trial % 3 == 2 { Signal::KILL } else { Signal::TERM };
         let variable = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "INVOCATION_ID"][trial % 4];
         let is_nested = trial % 2 == 1;
@@ -173,6 +175,7 @@ fn jobs_whose_command_was_killed_before_the_run_are_cut_off_with_it() {
             live.read_for(due.saturating_sub(begin.elapsed()));
             send(&[*pid], signal);
         }
+        let took = begin.elapsed();
         live.wait_until_true("the worker's end", || has_exited(runner));
         live.wait();
         std::fs::write(&go, "").expect("write file");
@@ -181,7 +184,15 @@ fn jobs_whose_command_was_killed_before_the_run_are_cut_off_with_it() {
         let mut jobs: Vec<String> = file(Path::new(&done)).lines().map(str::to_owned).collect();
         jobs.sort();
         let expected: &[&str] = if is_nested { &["11", "12", "21", "22"] } else { &["1", "2", "3", "4"] };
-        assert_eq!(jobs, expected, "{signal:?}, {variable}, order {all:?}, runner {runner}");
+        // Results are held back for 300 ms. If this process was not scheduled and sent the last signal later,
+        // a job may have a result.
+        if took > Duration::from_millis(270) && jobs != expected {
+            late_trials += 1;
+            assert!(late_trials < 50, "no signals were sent in time");
+            continue;
+        }
+        assert_eq!(jobs, expected, "{signal:?}, {variable}, order {all:?}, runner {runner}, {took:?}");
+        trial += 1;
     }
 }
 
