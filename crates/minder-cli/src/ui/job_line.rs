@@ -10,7 +10,7 @@ use minder_ui::color::Palette;
 use minder_ui::symbols::Symbols;
 
 /// The fewest columns for the command of a job. If a line has less room for it, the line has no columns.
-const NAME_MIN: usize = 10;
+const NAME_MIN: usize = 8;
 
 /// The widths of the columns: the result, the number of the job, and its time.
 const MARK_WIDTH: usize = 5;
