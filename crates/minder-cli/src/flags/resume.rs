@@ -107,8 +107,10 @@ impl FromArgMatches for TypedFlags {
                 continue;
             }
             if flag.get_num_args().is_some_and(|count| count.min_values() > 1) {
-                typed.push(name.into());
-                typed.extend(matches.get_raw(id).into_iter().flatten().map(OsString::from));
+                for values in matches.get_raw_occurrences(id).into_iter().flatten() {
+                    typed.push(name.clone().into());
+                    typed.extend(values.map(OsString::from));
+                }
                 continue;
             }
             for value in matches.get_raw(id).into_iter().flatten() {
@@ -211,6 +213,8 @@ mod tests {
             assert_eq!(flags.attempt.run.as_deref(), Some("61c0".as_ref()), "{line}");
             assert_eq!(flags.attempt.typed.0, ["--jobs=8", "--keep-order", "-v", "--color=jobs"], "{line}");
         }
+        let flags = resume("--limit-per {1} 1 --limit-per {2} 2").expect("parse flags");
+        assert_eq!(flags.attempt.typed.0, ["--limit-per", "{1}", "1", "--limit-per", "{2}", "2"]);
         let flags = resume("--halt now,fail=1 -j-1 --failed").expect("parse flags");
         assert_eq!((flags.attempt.run, flags.failed), (None, true));
         assert_eq!(flags.attempt.typed.0, ["--jobs=-1", "--halt=now,fail=1"]);
