@@ -273,7 +273,7 @@ fn write_interruption(f: &mut fmt::Formatter<'_>, signal: Signal, running: u64, 
         Signal::INT => "Ctrl-C again kills them",
         _ => "a second signal kills them",
     };
-    write!(f, "{name}: waiting for {jobs} to stop; {again}")
+    write!(f, "{name}: asked {jobs} to stop; {again}")
 }
 
 fn write_address_space(f: &mut fmt::Formatter<'_>, reason: &str, is_available: bool) -> fmt::Result {

@@ -319,6 +319,6 @@ fn job_that_signals_its_parent_ends_the_run() {
     Run::start(&command)
         .wait()
         .killed_by(Signal::TERM)
-        .stderr_contains("waiting for 1 job to stop; a second signal kills them");
+        .stderr_contains("asked 1 job to stop; a second signal kills them");
     assert_eq!(file(&log), "1\n");
 }

@@ -36,7 +36,7 @@ fn first_signal_ends_the_run_in_order() {
         assert!(ended.wall < SOON, "{:?}", ended.wall);
         assert_eq!(ended.text(), "done\n");
         assert_eq!(file(&log).lines().count(), 3, "something was started afterwards");
-        let ended = ended.stderr_contains("waiting for 2 jobs to stop; ").stderr_contains("killed by TERM");
+        let ended = ended.stderr_contains("asked 2 jobs to stop; ").stderr_contains("killed by TERM");
         ended.stderr_contains("1 of 21 done · 0 failed · 2 cut off · 18 not started");
     }
 }

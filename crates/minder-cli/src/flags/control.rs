@@ -65,7 +65,8 @@ pub(crate) struct ControlFlags {
     /// Start no job while the load is N or more; N%: of processors.
     ///
     /// The load is the number of processes and threads of this machine that run or wait for a processor, at
-    /// this moment (Linux); elsewhere the load average of the last minute. Those of the jobs count, too.
+    /// this moment (Linux); elsewhere the load average of the last minute. Those of the jobs count, too. When
+    /// other programs have kept all jobs from running for 10 seconds, one job starts.
     #[arg(long, value_name = "N|N%", help_heading = "Load and memory")]
     pub(crate) load: Option<String>,
 
@@ -99,13 +100,16 @@ pub(crate) struct ControlFlags {
     pub(crate) memsuspend: Option<u64>,
 
     /// Start no job while the machine swaps in and out.
+    ///
+    /// When it has kept all jobs from running for 10 seconds, one job starts.
     #[arg(long, help_heading = "Load and memory")]
     pub(crate) noswap: bool,
 
     /// Run this command before each start; or: io N, load N, mem N.
     ///
     /// Its exit status decides: 0 starts the job, 1 waits, 2 kills the youngest job and queues it
-    /// again.
+    /// again. An answer counts for a quarter of a second. io and load wait as --load does, at most 10
+    /// seconds while no job runs.
     #[arg(long, value_name = "COMMAND", help_heading = "Load and memory")]
     pub(crate) limit: Option<String>,
 

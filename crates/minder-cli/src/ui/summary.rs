@@ -112,9 +112,12 @@ impl Summary<'_> {
         let failed = self.report.failed();
         let text = format!("{failed} failed");
         let jobs = count(succeeded + failed, "job");
+        let stopped = self.report.stats.halted;
+        let is_partial = self.is_cancelled()
+            || self.report.halted.as_ref().is_some_and(|halt| stopped > 0 || halt.not_run != Some(0));
         let mut parts = vec![match self.report.total {
-            Some(total) if self.is_cancelled() => format!("{} of {total} done", succeeded + failed),
-            _ if self.is_cancelled() => format!("{jobs} done"),
+            Some(total) if is_partial => format!("{} of {total} done", succeeded + failed),
+            _ if is_partial => format!("{jobs} done"),
             _ => jobs,
         }];
         parts.push(if failed > 0 { palette.failed(&text) } else { text });
@@ -129,6 +132,7 @@ impl Summary<'_> {
         let waiting = self.report.waiting_for_retry();
         some(waiting, format!("{waiting} waiting for a retry"));
         let cut = self.report.stats.cancelled.saturating_sub(self.report.stats.halted);
+        some(stopped, format!("{stopped} stopped"));
         some(cut, format!("{cut} cut off"));
         let not_run = self.not_started();
         some(not_run, format!("{not_run} not started"));
@@ -372,8 +376,8 @@ mod tests {
         assert_eq!(
             lines(&report),
             [
-                "5 jobs · 4 failed · 1 timed out · 2 killed for memory · 2 retries · 1 cut off · \
-                 10 not started · 3 min 40 s elapsed · 0 ms CPU",
+                "5 jobs done · 4 failed · 1 timed out · 2 killed for memory · 2 retries · 1 stopped · \
+                 1 cut off · 10 not started · 3 min 40 s elapsed · 0 ms CPU",
                 "  failed: slow  (timed out after 10 s)",
                 "  failed: bad  (exit 2, 11.0 s)",
                 "  failed: large  (killed because memory ran short, 11.0 s)",

@@ -17,7 +17,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use minder_os::sync::{Condvar, Mutex};
 
@@ -58,6 +58,10 @@ impl fmt::Debug for AdmissionMonitor {
     }
 }
 
+/// The age up to which the answer of a `--limit` command counts. Two worker threads may ask for the same
+/// start; the second answer would otherwise wait for the next one.
+const ANSWER_AGE_MAX: Duration = Duration::from_millis(250);
+
 /// The state that the worker threads and the monitor thread share.
 #[derive(Debug)]
 struct AdmissionState {
@@ -70,6 +74,8 @@ struct AdmissionState {
 struct State {
     /// The number of jobs that may start; `None` while none may.
     quota: Option<Quota>,
+    /// The time of the evaluation.
+    decided_at: Instant,
     /// `true` if a start was refused since the last evaluation.
     wanted: bool,
     stopped: bool,
@@ -90,7 +96,9 @@ impl AdmissionMonitor {
         control: Arc<dyn JobControl>,
         stop: Arc<AtomicBool>,
     ) -> io::Result<Self> {
-        let state = State { quota: None, wanted: false, stopped: false, why: None, failure: None };
+        let decided_at = Instant::now();
+        let state =
+            State { quota: None, decided_at, wanted: false, stopped: false, why: None, failure: None };
         let shared = AdmissionState {
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -130,7 +138,9 @@ impl Drop for AdmissionMonitor {
 impl AdmissionState {
     fn admit(&self, running: usize) -> bool {
         let mut state = self.state.lock();
+        let is_old = self.asks_each_time && state.decided_at.elapsed() > ANSWER_AGE_MAX;
         if let Some(quota) = &mut state.quota
+            && !is_old
             && running < quota.most
             && quota.starts > 0
         {
@@ -161,6 +171,7 @@ impl AdmissionState {
             let quota = if let Decision::Start(quota) = decision { Some(quota) } else { None };
             let mut state = self.state.lock();
             state.quota = quota;
+            state.decided_at = Instant::now();
             state.why = policy.why().map(str::to_owned);
             state.failure = policy.take_failure().or(state.failure.take());
             let has_failed = state.failure.is_some();

@@ -84,7 +84,7 @@ fn timeouts_and_retries_are_recorded() {
 fn halted_run_lists_jobs_not_run() {
     let state = State::new();
     let ended = lines(&state, "-j1 --halt now,fail=1", "exit {}", &["0", "1", "0", "0"]).exit_code(1);
-    assert!(ended.err.contains("2 jobs · 1 failed · 2 not started"), "{}", ended.err);
+    assert!(ended.err.contains("2 of 4 done · 1 failed · 2 not started"), "{}", ended.err);
     let listed = state.log("").exit_code(0).text();
     assert!(listed.contains("enough have failed · 2 left · minder resume "), "{listed}");
     // Nothing was left.
@@ -124,7 +124,11 @@ fn job_that_a_halt_cuts_off_is_no_failure_though_it_had_attempts_left() {
     );
     let words = [script(&line), [":::", "fails", "runs", "waits"].map(str::to_owned).to_vec()].concat();
     let ended = state.run("aaaa0001", "-j2 --retries 2 --halt now,fail=1", &words).exit_code(3);
-    assert!(ended.err.contains("minder: 1 job · 1 failed · 1 retry · 1 not started · "), "{}", ended.err);
+    assert!(
+        ended.err.contains("minder: 1 of 3 done · 1 failed · 1 retry · 1 stopped · 1 not started · "),
+        "{}",
+        ended.err
+    );
     assert!(
         ended.err.contains("stopped: 1 job") && ended.err.contains("not started: 1 job "),
         "{}",

@@ -69,7 +69,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("standard input is the null device", "see cli/first_hour/running.txt: minder run gzip *.log"),
     ("; did you mean `./{program}`?", "see cli/first_hour/running.txt: then minder run ./greet"),
     ("enough have failed", "see cli/log/job_status.rs: enough have failed"),
-    ("waiting for {jobs} to stop", "see cli/shutdown.rs: to stop"),
+    ("asked {jobs} to stop", "see cli/shutdown.rs: to stop"),
     ("it has more than 1 MiB", "see cli/input.rs: it has more than 1 MiB"),
     ("the rest of the output: its reader", "see cli/slow_readers.rs: the rest of the output: its reader"),
     ("{name}: no job runs", "see cli/tries.rs: interrupted: no job runs"),
