@@ -7,6 +7,7 @@
 pub mod tree;
 mod part;
 pub mod run;
+mod artifacts;
 pub mod install;
 mod toolchain;
 mod test;

@@ -6,11 +6,12 @@
 
 mod table;
 
+use crate::artifacts::{self, Program};
 use crate::{install, run, tree};
 use anyhow::{Context, Result, bail};
 use lexopt::prelude::*;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 use table::{SURROUNDINGS, Surrounding};
@@ -98,36 +99,16 @@ fn report(rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
-/// A test program, and the directory of its package, in which cargo runs it.
-#[derive(Clone, Debug, PartialEq)]
-struct Program {
-    path: PathBuf,
-    dir: PathBuf,
-}
-
 /// Builds the test programs of a checkout.
 fn programs(root: &Path, target: &Path) -> Result<Vec<Program>> {
     let mut cmd = run::cargo();
-    cmd.args(["test", "--workspace", "--no-run", "--quiet", "--message-format=json-render-diagnostics"]);
-    let output = run::read(cmd.current_dir(root).env("CARGO_TARGET_DIR", target))?;
-    let found: Vec<Program> = output.lines().filter_map(program).collect();
+    cmd.args(["test", "--workspace", "--no-run"]).current_dir(root).env("CARGO_TARGET_DIR", target);
+    let mut found = artifacts::programs(&mut cmd)?;
+    found.retain(|program| program.is_test);
     if found.is_empty() {
         bail!("cargo names no test program");
     }
     Ok(found)
-}
-
-/// Reads one message of cargo. The profile says whether a program contains tests; the target only
-/// says whether it may.
-fn program(message: &str) -> Option<Program> {
-    let text = |key: &str| {
-        let (_, rest) = message.split_once(&format!("\"{key}\":\""))?;
-        Some(rest.split_once('"')?.0)
-    };
-    let dir = Path::new(text("manifest_path")?).parent()?.to_owned();
-    let profile = message.split_once("\"profile\":{")?.1.split_once('}')?.0;
-    let is_test = profile.contains("\"test\":true");
-    is_test.then_some(Program { path: text("executable")?.into(), dir })
 }
 
 /// Clones HEAD into a directory with an unusual name; returns its test programs.
@@ -254,21 +235,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_of_cargo_are_read() {
-        let message = concat!(
-            r#"{"reason":"compiler-artifact","manifest_path":"/a b/tests/Cargo.toml","#,
-            r#""target":{"test":true},"profile":{"opt_level":"0","test":true},"#,
-            r#""executable":"/a b/it-1","fresh":true}"#
-        );
-        let read = Program { path: "/a b/it-1".into(), dir: "/a b/tests".into() };
-        assert_eq!(program(message), Some(read));
-        assert_eq!(program(&message.replace("0\",\"test\":true", "0\",\"test\":false")), None);
-        assert_eq!(program(&message.replace("\"/a b/it-1\"", "null")), None);
-    }
-
-    #[test]
     fn results_are_counted_and_a_crash_is_a_failure() {
-        let program = Program { path: "/it-1".into(), dir: "/".into() };
+        let program = Program { path: "/it-1".into(), dir: "/".into(), is_test: true };
         let mut tally = Tally::default();
         let said =
             "test a ... ok\r\ntest b::c ... FAILED\ntest result: FAILED. 11 passed; 1 failed; 0 ignored\n";
