@@ -1,7 +1,7 @@
 //! Installs what a step needs, or returns why that is impossible and what would help.
 
 use crate::{run, tree};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Why something is missing, and the hint, as one line.
@@ -83,6 +83,30 @@ fn update_and_install(admin: Admin, packages: &[&str]) -> Result<(), Missing> {
     }
     run::run(&mut install(admin, packages))
         .map_err(|e| format!("{e:#}; hint: sudo apt-get install {}", packages.join(" ")))
+}
+
+/// Downloads what a package depends on, the first one whose name begins so, without installing it. Returns
+/// the file, which is in this directory.
+pub(crate) fn download_dependency(package: &str, begin: &str, directory: &Path) -> Result<PathBuf, Missing> {
+    if !offered(package) {
+        // If the mirror fails, the package is missing below.
+        let _ = run::run(apt_get(may_install(&[package])?).arg("update"));
+    }
+    let listed = run::read(run::command("apt-cache").args(["depends", package])).unwrap_or_default();
+    let mut named = listed.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
+    let name = named.find(|name| name.starts_with(begin));
+    let name =
+        name.ok_or_else(|| format!("no package {package}; hint: use a Debian machine or container"))?;
+    let mut download = run::command("apt-get");
+    download.args(["-qq", "-o", "Acquire::Retries=3", "download", name]).current_dir(directory);
+    let failed = |why: String| format!("{why}; hint: apt-get update");
+    run::run(&mut download).map_err(|e| failed(format!("{e:#}")))?;
+    let files = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found = files.filter(|path| {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        file.starts_with(&format!("{name}_")) && file.ends_with(".deb")
+    });
+    found.next().ok_or_else(|| failed(format!("no file of {name}")))
 }
 
 /// Adds a component or a target to the toolchain in use, with rustup, within two minutes.

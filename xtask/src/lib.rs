@@ -24,6 +24,7 @@ mod source_package;
 pub mod ruby;
 pub mod emacs;
 mod surroundings;
+mod kernel;
 mod cost;
 
 use std::process::ExitCode;
@@ -67,6 +68,9 @@ cargo xtask COMMAND
   surroundings [--list] [--only NAME]... [--times N] [-- TEST...]
       Runs the tests of Linux under load, as another user, in other locales, directories and
       terminals, each twice, and prints how many passed.
+  kernel [-- TEST...]
+      Runs the tests that depend on the kernel on that of this Debian, in a virtual machine. TEST: runs
+      the tests whose names contain one of these.
   cost [--print]
       Counts system calls, instructions, memory and bytes of the release build, and compares them with
       tests/it/cost/budget.toml. --print: prints that file with the present counts.
@@ -104,6 +108,7 @@ pub fn main() -> ExitCode {
         Some("emacs") => emacs::main(rest),
         Some("c-header") => c::header::main(rest),
         Some("surroundings") => surroundings::main(rest),
+        Some("kernel") => kernel::main(rest),
         Some("cost") => cost::main(rest),
         // The benchmarks are other packages: see `cargo bench-lab help`.
         Some("compare") => run::run(run::cargo().args(["bench-lab", "compare"]).args(rest)),

@@ -244,7 +244,8 @@ fn brief(cmd: &Command) -> String {
     std::iter::once(first).chain(cmd.get_args().map(quote)).collect::<Vec<_>>().join(" ")
 }
 
-fn quote(word: &OsStr) -> String {
+/// Returns a word of a shell line.
+pub(crate) fn quote(word: &OsStr) -> String {
     let text = word.to_string_lossy();
     let plain = |c: char| c.is_alphanumeric() || "_-./=:,+@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
