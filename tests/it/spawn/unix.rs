@@ -126,6 +126,10 @@ fn shared_output_that_is_closed_is_refused() {
 #[test]
 fn child_inherits_only_three_descriptors() {
     alone("spawn::unix::child_inherits_only_three_descriptors", || {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        // A login on Debian has a soft limit of 1024, and numbers above that are used below.
+        let maximum = getrlimit(Resource::Nofile).maximum;
+        setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("set resource limit");
         inheritable(3);
         inheritable(60);
         assert_eq!(descriptors(&stdout_of(&test_child("fds"))), [0, 1, 2]);
