@@ -89,7 +89,9 @@ impl fmt::Debug for Source<'_> {
 /// completes the requests of a thread in that thread. A system call of it may then fail with `EINTR`, and a
 /// report is late while the thread is in a call that cannot be interrupted.
 ///
-/// - Linux: `epoll` (the default), `io_uring` (5.11; often forbidden in containers) and `poll`.
+/// - Linux: `epoll` (the default), `io_uring` (5.11; often forbidden in containers) and `poll`. With
+///   `epoll` on Linux 6.1, if several threads poll without waiting at the same time, one of them may miss
+///   a ready source; a later poll reports it (measured; not seen on 6.18).
 /// - macOS, FreeBSD, NetBSD, OpenBSD: `kqueue` (the default; compiled, and never run on them so
 ///   far) and `poll`.
 /// - Windows: `iocp` (the default), `wait_pool` and `thread_pool`. All of them use one completion
