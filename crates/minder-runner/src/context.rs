@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use minder::jobs::{Attempt, JobPool};
 use minder::poll::Poller;
@@ -85,6 +85,8 @@ pub(crate) struct RunStatus {
     pub(crate) resizes: AtomicU64,
     /// `true` if a message has named the hint for a job that uses the terminal.
     pub(crate) has_named_terminal: AtomicBool,
+    /// When the last job that has the terminal was started.
+    terminal_job_started: Mutex<Option<Instant>>,
     /// Set when a job that has the terminal has exited, before it stops to count as running.
     terminal_job_exited: AtomicBool,
     /// Set when Ctrl-C has ended a job that has the terminal.
@@ -129,6 +131,16 @@ impl RunStatus {
     /// Returns whether Ctrl-C has ended a job that has the terminal, and the run with it.
     pub(crate) fn is_job_interrupted(&self) -> bool {
         self.is_job_interrupted.load(Ordering::SeqCst)
+    }
+
+    /// Notes that a job that has the terminal is about to start.
+    pub(crate) fn note_terminal_job_start(&self) {
+        *self.terminal_job_started.lock() = Some(Instant::now());
+    }
+
+    /// Returns how long ago the last job that has the terminal was started.
+    pub(crate) fn terminal_job_age(&self) -> Duration {
+        self.terminal_job_started.lock().map_or(Duration::ZERO, |at| at.elapsed())
     }
 
     /// Returns whether a job that has the terminal has exited since the last call of
@@ -229,7 +241,7 @@ impl RunContext<'_> {
         }
         let total = self.queue.total();
         let job = Job { columns: &entry.columns, number, slot: entry.slot, total, ..Job::default() };
-        shorten(&self.config.template.display(&job))
+        shorten(&self.config.template.display_name(&job))
     }
 }
 

@@ -31,6 +31,9 @@ const LAST_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time that the worker threads may take once all jobs should be dead: longer than a child set
 /// waits for a child that cannot be killed.
 const WORKER_EXIT_TIMEOUT: Duration = Duration::from_secs(7);
+/// The age from which a job that has the terminal may handle Ctrl-C. With younger ones, a key would often
+/// come when one has ended and the next has not begun.
+const KEY_HANDLER_AGE: Duration = Duration::from_millis(100);
 /// The longest time that a suspended run waits for its jobs to stop. A worker thread may be blocked
 /// in a write, and the user's shell does not wait for that.
 const SUSPEND_TIMEOUT: Duration = Duration::from_secs(1);
@@ -223,8 +226,10 @@ struct ShutdownState {
 /// Returns `true` if a job that has the terminal got Ctrl-C, too. It may handle it. Otherwise it dies, which
 /// ends the run, as in a shell. `has_exited`: such a job has exited since signals were last read.
 fn is_for_job(context: &RunContext<'_>, has_exited: bool) -> bool {
-    // In this order: the exit is noted before the job stops to count.
+    // A job that lasts a moment does not handle the key: it had ended before, or dies of it. In this order:
+    // the exit is noted before the job stops to count.
     context.config.control.tty
+        && context.status.terminal_job_age() >= KEY_HANDLER_AGE
         && (context.pool.counts().running > 0 || has_exited || context.status.has_terminal_job_exited())
 }
 

@@ -285,6 +285,22 @@ impl Template {
         out
     }
 
+    /// Returns the job's command as messages name it. If it does not contain the values of the job, they
+    /// follow in a comment: otherwise all jobs would have the same name.
+    pub fn display_name(&self, job: &Job<'_>) -> String {
+        const NAMED_MAX: usize = 10;
+        let mut text = self.display(job);
+        let is_script = matches!(self.kind, TemplateKind::Script(_));
+        if !is_script && !job.columns.is_empty() && !self.has_values() {
+            text.push_str("  #");
+            for value in job.columns.iter().take(NAMED_MAX) {
+                text.push(' ');
+                text.push_str(&value.to_string_lossy());
+            }
+        }
+        text
+    }
+
     /// Returns the job's command as the user would type it. Pasted into any POSIX shell, it has the
     /// same effect. It contains the line ends of values and template. (Commands for cmd and
     /// PowerShell are for reading only, and all control characters are escaped.)

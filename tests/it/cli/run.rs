@@ -481,6 +481,21 @@ fn value_in_env_or_wd_is_not_appended() {
     // A number is not a value, and a placeholder in the command stays.
     assert_eq!(args("--env SLOT={#} CHILD echo-args x"), "\"x\"|\"a\"|\"x\"|\"b\"");
     assert_eq!(args("--env STAGE={} CHILD echo-args {}{}"), "\"aa\"|\"bb\"");
+    // A placeholder in the name does not use the value.
+    assert_eq!(args("--env {} CHILD echo-args x"), "\"x\"|\"a\"|\"x\"|\"b\"");
+    // Messages tell the jobs apart.
+    let ended = run_to_end("run --env STAGE={} CHILD exit 3 ::: one two").exit_code(2);
+    assert!(ended.err.contains("exit 3  # one  (exit 3, ") && ended.err.contains("# two"), "{}", ended.err);
+}
+
+#[test]
+fn setting_with_a_value_takes_none_from_other_commands() {
+    let mut command = minder("run CHILD echo-args ::: a");
+    let ended = Run::start(command.env("MINDER_RUN_ENV", "STAGE={}")).wait().exit_code(255);
+    ended.error_line(&["MINDER_RUN_ENV", "type the flag"]);
+    let mut command = minder("run CHILD echo-args ::: a");
+    let ended = Run::start(command.env("MINDER_RUN_ENV", "STAGE={#}")).wait().exit_code(0);
+    assert_eq!(ended.text(), "\"a\"\n");
 }
 
 #[cfg(unix)] // A script.

@@ -426,11 +426,23 @@ fn ctrl_c_goes_to_a_job_that_has_the_terminal() {
     let mut live =
         Run::start(command.args(["trap '' INT; echo rea''dy {}; exec sleep 600", ":::", "1", "2"]));
     live.wait_until("the job", |record| super::text(&record.outs[0]).contains("ready 1"));
+    live.read_for(Duration::from_millis(200));
     live.write(b"\x03");
     live.read_for(Duration::from_millis(300));
     assert!(live.record().done.is_none(), "the run has ended");
     live.signal(Signal::TERM);
     live.wait().killed_by(Signal::TERM);
+}
+
+#[test]
+fn ctrl_c_between_short_jobs_ends_the_run() {
+    for round in 0..8 {
+        let mut command = on_terminal("run --tty --no-record true :::");
+        let mut live = Run::start(command.args((0..2000).map(|job| job.to_string())));
+        live.read_for(Duration::from_millis(150 + 20 * round));
+        live.write(b"\x03");
+        live.wait().killed_by(Signal::INT);
+    }
 }
 
 #[cfg(target_os = "linux")] // There are guardians.

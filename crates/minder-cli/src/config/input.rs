@@ -77,13 +77,7 @@ pub(super) fn options(
     }
     let options = Options { placeholders, ..Options::default() };
     // A job that takes its value in a variable or as its directory does not also want it as an argument.
-    let takes_value = !parallel
-        && flags
-            .control
-            .env
-            .iter()
-            .chain(&flags.control.wd)
-            .any(|text| Template::text(text, &options).has_values());
+    let takes_value = !parallel && value_uses(flags).any(|text| Template::text(&text, &options).has_values());
     Ok(Options {
         placeholders: options.placeholders,
         // bash has the option wherever it is, and the shell of the system often has not.
@@ -101,10 +95,26 @@ pub(super) fn options(
         // The values of a job that reads a part of the input appear only at placeholders. Without a
         // command, the value itself is the command.
         append: words.is_empty()
-            || (!takes_value && !flags.pipe.is_wanted())
-            || flags.pipe.cat
-            || flags.pipe.fifo,
+            || (!takes_value && (!flags.pipe.is_wanted() || flags.pipe.cat || flags.pipe.fifo)),
     })
+}
+
+/// Returns whether words that a setting stands for contain a placeholder for an argument.
+pub(crate) fn takes_value(flags: &RunFlags, words: &[OsString]) -> bool {
+    let PlaceholderFlags { plus, rpl, .. } = &flags.placeholders;
+    let Ok(placeholders) = placeholders(&flags.placeholders, *plus, rpl, &[]) else { return false };
+    let options = Options { placeholders, ..Options::default() };
+    words.iter().any(|word| Template::text(word, &options).has_values())
+}
+
+/// Returns the values of `--env` and `--wd`.
+fn value_uses(flags: &RunFlags) -> impl Iterator<Item = OsString> {
+    let value = |text: &OsString| {
+        let bytes = text.as_encoded_bytes();
+        let at = bytes.iter().position(|&byte| byte == b'=')?;
+        Some(minder_os::encoding::os_string_from_encoded(bytes[at + 1..].to_vec()))
+    };
+    flags.control.env.iter().filter_map(value).chain(flags.control.wd.clone())
 }
 
 /// Returns the placeholders, including those that flags rename and define.

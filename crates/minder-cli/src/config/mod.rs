@@ -31,7 +31,7 @@ mod output_files;
 
 pub(crate) use self::conflicts::{check as check_conflicts, exclusion, missing};
 pub(crate) use self::control::check_single_limit;
-pub(crate) use self::input::{CompatMode, ParsedCommandLine};
+pub(crate) use self::input::{CompatMode, ParsedCommandLine, takes_value};
 pub(crate) use self::job_reports::JobReports;
 pub(crate) use self::mistakes::flags_behind_program;
 pub(crate) use self::output_files::template_flag;
@@ -226,7 +226,7 @@ pub(crate) fn build(
         times: output_times(&output),
         view,
         tag,
-        names: job_names(output.names, &files)?,
+        names: job_names(output.names.as_deref(), &files)?,
         files,
         pty: output.pty,
         spool: output.spool,
@@ -425,7 +425,9 @@ fn tag(flags: &RunFlags, files: &OutputFiles, options: &Options) -> Option<Templ
 ///
 /// # Errors
 /// A name is empty, or would move the cursor of the terminal.
-fn job_names(names: Vec<String>, files: &OutputFiles) -> Result<Vec<String>> {
+fn job_names(names: Option<&str>, files: &OutputFiles) -> Result<Vec<String>> {
+    let names: Vec<String> =
+        names.map(|names| names.split(',').map(str::to_owned).collect()).unwrap_or_default();
     for name in &names {
         if name.is_empty() {
             bail!("--names: a name is empty");

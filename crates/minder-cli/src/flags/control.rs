@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use minder_ui::units::{count, fine_time, positive, rate, time};
+use minder_ui::units::{count, fine_time, rate, time};
 
 // See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]
@@ -77,7 +77,7 @@ pub(crate) struct ControlFlags {
     /// least 1 MiB. Elsewhere a message says so, and SIZE limits the address space of each process:
     /// RLIMIT_AS, as `ulimit -v` sets it. A program that asks for more gets an error, and usually fails.
     /// Programs that reserve much more than they use, such as Java and Go, need a higher value then.
-    #[arg(long, value_name = "SIZE", value_parser = positive, help_heading = "Load and memory")]
+    #[arg(long, value_name = "SIZE", value_parser = memory_max, help_heading = "Load and memory")]
     pub(crate) memory_max: Option<u64>,
 
     /// Let each process of a job use at most this much processor time (Linux).
@@ -180,10 +180,10 @@ pub(crate) struct ControlFlags {
     #[arg(long, value_name = "null|inherit|FILE", help_heading = "Environment of the jobs")]
     pub(crate) stdin: Option<OsString>,
 
-    /// Give jobs the terminal, one at a time.
+    /// Give jobs the terminal, one at a time unless -j is given.
     ///
-    /// This does not change where their output goes. Ctrl-C goes to the job; it ends the run if the job
-    /// dies of it, as in a shell.
+    /// This does not change where their output goes. Ctrl-C goes to a job that has run for a tenth of a
+    /// second; it ends the run if the job dies of it, as in a shell.
     #[arg(long, visible_alias = "open-tty", short = 'o', conflicts_with_all = ["pty", "spool"])]
     #[arg(help_heading = "Environment of the jobs")]
     pub(crate) tty: bool,
@@ -216,4 +216,12 @@ pub(crate) enum ExitStatusFlag {
     Parallel,
     /// A status for each kind of failure.
     Xargs,
+}
+
+/// Parses a limit of memory: less would not even start a program.
+fn memory_max(text: &str) -> Result<u64, String> {
+    match count(text)? {
+        bytes if bytes < 1 << 20 => Err(format!("`{text}` is too small: the minimum is 1M")),
+        bytes => Ok(bytes),
+    }
 }

@@ -76,8 +76,8 @@ pub(crate) struct OutputFlags {
     /// Each line of output begins with the job's name and a tab, and messages name jobs so. For
     /// commands that run side by side: `--lb --names api,web ::: ./api ./web`. There are as many
     /// names as jobs. The record has the commands.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["tag", "tagstring"])]
-    pub(crate) names: Vec<String>,
+    #[arg(long, value_name = "NAMES", conflicts_with_all = ["tag", "tagstring"])]
+    pub(crate) names: Option<String>,
 
     /// Also write output to NAME/1/ARGUMENT/stdout …
     ///

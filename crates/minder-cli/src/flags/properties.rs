@@ -61,7 +61,7 @@ pub(super) const FLAGS: &[Flag] = &[
     any_file("cancelled-output").attempt(),
     any_file("tag").daily().attempt(),
     any_file("tagstring").attempt(),
-    user_file("names", COMMAND).attempt(),
+    any_file("names").attempt(),
     user_file("results", FILES).daily(),
     user_file("files", FILES),
     user_file("cleanup", FILES),

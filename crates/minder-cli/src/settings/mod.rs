@@ -79,6 +79,14 @@ pub(crate) fn apply(flags: Box<RunFlags>, mut args: Vec<OsString>) -> Result<App
     if words.is_empty() {
         return Ok(Applied { flags, args, in_force: merged.in_force });
     }
+    for setting in merged.in_force.iter().filter(|setting| ["env", "wd"].contains(&setting.name.as_str())) {
+        if config::takes_value(&flags, &setting.words) {
+            return Err(setting.source.error(&format!(
+                "`{}` with a placeholder for the argument would take it from the command: type the flag",
+                setting.name
+            )));
+        }
+    }
     args.splice(2..2, words);
     let Verb::Run(flags) = Flags::try_parse_from(&args)?.verb else { unreachable!() };
     Ok(Applied { flags, args, in_force: merged.in_force })

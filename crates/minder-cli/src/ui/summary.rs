@@ -150,7 +150,8 @@ impl Summary<'_> {
         let RunReport { counts, halted, total, .. } = self.report;
         let ended = counts.succeeded + counts.failed + self.report.waiting_for_retry();
         let left = match (halted, total) {
-            (Some(halted), _) => halted.not_run.unwrap_or(0),
+            // They were started before.
+            (Some(halted), _) => halted.not_run.unwrap_or(0).saturating_sub(self.report.waiting_for_retry()),
             (None, Some(total)) if self.is_cancelled() => total.saturating_sub(ended + counts.skipped),
             (None, _) => 0,
         };
@@ -164,9 +165,10 @@ impl Summary<'_> {
             if self.report.stats.halted > 0 {
                 lines.push(format!("  stopped: {}  (--halt {rule})", count(self.report.stats.halted, "job")));
             }
-            match not_run {
+            let waiting = self.report.waiting_for_retry();
+            match not_run.map(|jobs| jobs.saturating_sub(waiting)) {
                 Some(0) => (),
-                Some(jobs) => lines.push(format!("  not started: {}  (--halt {rule})", count(*jobs, "job"))),
+                Some(jobs) => lines.push(format!("  not started: {}  (--halt {rule})", count(jobs, "job"))),
                 None => lines.push(format!("  not started: the rest of the input  (--halt {rule})")),
             }
         }

@@ -521,7 +521,7 @@ fn name(context: &RunContext<'_>, attempt: Attempt, task: &Task) -> String {
     }
     match &task.item {
         JobArgs::Columns(_) => {
-            shorten(&context.config.template.display_escaped(&job_values(context, task, attempt)))
+            shorten(&context.config.template.display_name(&job_values(context, task, attempt)))
         }
         JobArgs::Unfit(_) => format!("job {}", task.number),
     }

@@ -381,6 +381,7 @@ impl<'a> Preparer<'a> {
     fn inherit_stdio(&self, command: &mut Command, running: &mut RunningJob) {
         command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
         if self.context.config.control.tty {
+            self.context.status.note_terminal_job_start();
             // The job stays in this process group, which owns the terminal: in another one it would
             // be stopped when it reads. As in GNU parallel, its input is empty if there is no
             // terminal.

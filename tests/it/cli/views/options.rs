@@ -281,6 +281,14 @@ fn names_stand_before_lines_and_in_messages() {
         let ended = run_to_end(&format!("run {view} --names api,web CHILD echo-args ::: a b")).exit_code(0);
         assert_eq!(ended.text(), "api\t\"a\"\nweb\t\"b\"\n", "{view}");
     }
+    let dir = temp_dir();
+    let state = |line: &str| {
+        let mut command = minder(line);
+        Run::start(command.env("MINDER_STATE_DIR", dir.path())).wait().exit_code(1)
+    };
+    state("run --names api,web CHILD exit ::: 0 3");
+    let again = state("retry last --names p,q");
+    assert!(again.err.contains("failed: q  (exit 3"), "{}", again.err);
     // The number of jobs is not known before the input has ended: those without a name have their number.
     let ended = run_with_input("run -k --names api,web CHILD echo-args", b"a\nb\nc\n").exit_code(0);
     assert_eq!(ended.text(), "api\t\"a\"\nweb\t\"b\"\n3\t\"c\"\n");
