@@ -27,6 +27,8 @@ pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
 
 pub(super) fn open_private_file(path: &Path) -> io::Result<File> {
     match create_private_file(path) {
+        // The system refuses access to a directory, here or when it is opened.
+        Err(_) if path.is_dir() => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             // Refuses a link. Opening for writing would follow it.
             drop(open_no_follow(path)?);
