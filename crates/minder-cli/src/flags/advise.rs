@@ -4,6 +4,7 @@ use clap::Args;
 
 // See `crate::commands::advise`.
 #[derive(Debug, Args)]
+#[group(skip)]
 #[command(
     override_usage = "minder advise [FLAGS] [RUN]",
     after_help = "Try: minder advise, minder advise last",

@@ -32,6 +32,7 @@ link, belongs to another user than you and root, or if other users may write to 
 
 // See `crate::commands::config`.
 #[derive(Debug, Args)]
+#[group(skip)]
 #[command(
     override_usage = "minder config [FLAGS]",
     after_help = "Try: minder help config",

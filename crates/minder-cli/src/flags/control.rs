@@ -10,6 +10,7 @@ use minder_ui::units::{count, fine_time, rate, time};
 
 // See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]
+#[group(skip)]
 #[command(next_help_heading = "Failures and time limits")]
 pub(crate) struct ControlFlags {
     /// Kill a job that runs longer; N%: of the median.

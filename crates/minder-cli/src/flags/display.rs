@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 // See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]
+#[group(skip)]
 #[command(next_help_heading = "Progress and messages")]
 pub(crate) struct DisplayFlags {
     /// Show a progress bar on the terminal.

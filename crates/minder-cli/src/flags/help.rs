@@ -5,6 +5,7 @@ use clap_complete::Shell;
 
 // See `crate::commands::help`.
 #[derive(Debug, Args)]
+#[group(skip)]
 #[command(override_usage = "minder help [COMMAND|TOPIC|--FLAG]")]
 pub(crate) struct HelpFlags {
     /// A command, with its subcommand if it has several, a topic, or a flag. Without it, all are listed.
@@ -14,6 +15,7 @@ pub(crate) struct HelpFlags {
 
 // See `crate::commands::man`.
 #[derive(Debug, Args)]
+#[group(skip)]
 #[command(after_help = "Try: minder man run | man -l -")]
 pub(crate) struct ManFlags {
     /// The command, with its subcommand if it has several. Without it, the page describes minder as a
@@ -23,6 +25,7 @@ pub(crate) struct ManFlags {
 
 // See `crate::commands::completions`.
 #[derive(Debug, Args)]
+#[group(skip)]
 #[command(after_long_help = COMPLETIONS)]
 pub(crate) struct CompletionsFlags {
     /// The shell.

@@ -9,6 +9,7 @@ use minder_ui::units::{count, size};
 
 // See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]
+#[group(skip)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputFlags {
     /// Read arguments from a file, one per line.
@@ -121,6 +122,7 @@ pub(crate) struct InputFlags {
 
 // Flags for the number of arguments per job.
 #[derive(Clone, Debug, Default, Args)]
+#[group(skip)]
 #[command(next_help_heading = "Arguments per job")]
 pub(crate) struct ArityFlags {
     /// Up to N arguments per job; 0: use one, insert none.
@@ -164,6 +166,7 @@ pub(crate) struct ArityFlags {
 
 // Flags for placeholders.
 #[derive(Clone, Debug, Default, Args)]
+#[group(skip)]
 #[command(next_help_heading = "Placeholders and values")]
 pub(crate) struct PlaceholderFlags {
     /// Use this instead of {}.

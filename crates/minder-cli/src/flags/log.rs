@@ -7,6 +7,7 @@ use clap::Args;
 
 // See `crate::commands::log`.
 #[derive(Debug, Args)]
+#[group(skip)]
 #[command(
     override_usage = "minder log [FLAGS] [RUN [JOB]]",
     after_help = "Try: minder log, minder log last, minder log last 17, minder log --failed",

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 // See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]
+#[group(skip)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputFlags {
     /// Show each job when it has finished (default).
@@ -150,6 +151,7 @@ pub(crate) enum OutputTimeFlag {
 
 // Flags of `minder run` for its record.
 #[derive(Clone, Debug, Default, Args)]
+#[group(skip)]
 #[command(next_help_heading = "Record and resuming")]
 pub(crate) struct RecordFlags {
     /// Do not record this run.

@@ -6,6 +6,7 @@ use clap::Args;
 
 // See `crate::commands::run`.
 #[derive(Clone, Debug, Default, Args)]
+#[group(skip)]
 #[command(next_help_heading = "Standard input in blocks")]
 pub(crate) struct PipeFlags {
     /// Split standard input into blocks, one for each job.

@@ -9,6 +9,7 @@ use minder_ui::units::{buffer, time};
 
 // See `crate::commands::relay`.
 #[derive(Debug, Args)]
+#[group(skip)]
 #[command(
     override_usage = "minder relay [FLAGS] [--] COMMAND [ARGUMENT]…",
     after_help = "Try: minder relay make, minder relay --pty --rows 50 --columns 132 bash",

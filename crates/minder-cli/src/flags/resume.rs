@@ -15,6 +15,7 @@ use super::typed_name::flag_named;
 
 // See `crate::commands::run`.
 #[derive(Debug, Args)]
+#[group(skip)]
 #[command(
     override_usage = "minder resume [FLAGS] [RUN]",
     after_help = "Try: minder resume, minder resume last -j8, minder resume --failed\n\
@@ -32,6 +33,7 @@ pub(crate) struct ResumeFlags {
 
 // See `crate::commands::run`.
 #[derive(Debug, Args)]
+#[group(skip)]
 #[command(
     override_usage = "minder retry [FLAGS] [RUN]",
     after_help = "Try: minder retry, minder retry 61c0 -j1, minder retry --retries 3\n\
@@ -45,6 +47,7 @@ pub(crate) struct RetryFlags {
 
 // A run, and flags for one more attempt at it.
 #[derive(Debug, Args)]
+#[group(skip)]
 pub(crate) struct AttemptFlags {
     /// The run: its id, the first digits of the id, or `last`. Without it, the last run of this
     /// directory.

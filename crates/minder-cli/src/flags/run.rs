@@ -19,6 +19,7 @@ minder run [FLAGS] COMMAND… ::: ARGUMENT…
 
 // See `crate::commands::run`.
 #[derive(Debug, Args)]
+#[group(skip)]
 #[command(
     override_usage = USAGE,
     help_template = short_help::RUN_TEMPLATE,

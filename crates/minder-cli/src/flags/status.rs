@@ -4,6 +4,7 @@ use clap::Args;
 
 // See `crate::commands::status`.
 #[derive(Debug, Args)]
+#[group(skip)]
 #[command(
     override_usage = "minder status [FLAGS] [RUN]",
     after_help = "Try: minder status, minder status last",

@@ -20,7 +20,9 @@ const BACKEND: &str = "MINDER_BACKEND";
 /// Returns the variables that may have settings and are not empty, sorted by name.
 pub(super) fn variables() -> Vec<(String, OsString)> {
     let is_windows = std::env::consts::FAMILY == "windows";
-    let all = std::env::vars_os().filter(|(_, value)| !value.is_empty()).map(|(name, value)| {
+    let may_count = |name: &OsStr| is_windows || name.as_encoded_bytes().starts_with(b"MINDER_");
+    let given = std::env::vars_os().filter(|(name, value)| !value.is_empty() && may_count(name));
+    let all = given.map(|(name, value)| {
         let name = name.to_string_lossy().into_owned();
         (if is_windows { name.to_ascii_uppercase() } else { name }, value)
     });
