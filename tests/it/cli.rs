@@ -65,12 +65,16 @@ mod clock;
 mod windows;
 
 use std::fs::File;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use minder::{
     ChildId, ChildSet, ChildSetOptions, Command, ExitStatus, OutputMode, SpawnOptions, Stdio, Termination,
 };
+#[cfg(target_os = "linux")]
+use rustix::event::{PollFd, PollFlags};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -248,9 +252,22 @@ impl Run {
     }
 
     /// Ends the process that was started, as nothing else can: by SIGKILL, or by TerminateProcess.
+    /// With guardians, the runner ends a moment later. Its lock is free when it has exited, which may
+    /// be after its outputs were closed: this waits for it.
     fn kill(&self) {
+        #[cfg(target_os = "linux")]
+        let runner = runner(self.pid()).and_then(open_process);
         #[cfg(unix)]
         self.signal(Signal::KILL);
+        #[cfg(target_os = "linux")]
+        if let Some(runner) = runner {
+            let timeout = PATIENCE.try_into().expect("short time");
+            let polled = rustix::event::poll(
+                &mut [PollFd::from_borrowed_fd(runner.as_fd(), PollFlags::IN)],
+                Some(&timeout),
+            );
+            assert_eq!(polled.expect("poll pidfd"), 1, "the runner outlives its guardian");
+        }
         #[cfg(windows)]
         crate::support::end(self.pid());
     }
@@ -487,6 +504,13 @@ fn runner(outer: u32) -> Option<u32> {
     let inner = *children(outer).first()?;
     let named = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("minder");
     children(inner).into_iter().find(named)
+}
+
+/// Opens a process, or returns `None` if it has exited and was waited for.
+#[cfg(target_os = "linux")]
+fn open_process(pid: u32) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(pid.cast_signed()).expect("valid pid");
+    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
 }
 
 /// Returns the pids in a text.
