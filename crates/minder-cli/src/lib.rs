@@ -109,7 +109,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         #[cfg(feature = "lab")]
         Verb::Clock(flags) => minder_lab::clock(&flags),
         Verb::Help(flags) => ui::with_stdout(|out| commands::help::run(out, &flags)),
-        Verb::Man(flags) => ui::with_stdout(|out| commands::man::run(out, &flags)),
+        Verb::Man(flags) => ui::with_stdout(|out| commands::man::run(out, &flags, &compat::HELP)),
         Verb::Uninstall => ui::with_stdout(commands::uninstall::run),
         Verb::Completions(flags) => ui::with_stdout(|out| commands::completions::run(out, &flags)),
     })

@@ -128,6 +128,9 @@ fn manual_pages_format_without_warnings() {
         "man help",
         "man completions",
         "man man",
+        "man parallel",
+        "man sem",
+        "man xargs",
     ] {
         let page = run_to_end(line).exit_code(0).stderr("").text();
         assert!(page.contains(".TH MINDER"), "{page}");
@@ -152,6 +155,36 @@ fn manual_pages_format_without_warnings() {
         );
     }
     run_to_end("man nothing").exit_code(255).error_line(&["`nothing`", "run"]);
+}
+
+#[test]
+fn pages_of_all_commands_are_written_to_files() {
+    let dir = temp_dir();
+    let mut command = minder("man --all");
+    Run::start(command.arg(dir.path())).wait().exit_code(0).stderr("");
+    let read = |name: &str| super::file(&dir.path().join(name));
+    assert_eq!(read("minder-run.1"), run_to_end("man run").text());
+    assert_eq!(read("minder-clock-watch.1"), run_to_end("man clock watch").text());
+    let pages: Vec<String> = std::fs::read_dir(dir.path())
+        .expect("list directory")
+        .map(|entry| entry.expect("read entry").file_name().into_string().expect("UTF-8"))
+        .collect();
+    assert!(pages.len() > 25 && !pages.iter().any(|name| name.contains("__")), "{pages:?}");
+    // Pages of subcommands that exist: every reference leads somewhere.
+    let mut seen = 0;
+    let mut left = Vec::new();
+    for page in &pages {
+        let text = read(page).replace('\\', "");
+        for (at, _) in text.match_indices("(1)") {
+            let name = text[..at].rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).next();
+            let file = format!("{}.1", name.unwrap_or_default());
+            seen += 1;
+            if file.starts_with("minder") && !pages.contains(&file) {
+                left.push(format!("{page}: {file}"));
+            }
+        }
+    }
+    assert!(seen > 50 && left.is_empty(), "{seen}, {left:?}");
 }
 
 #[test]

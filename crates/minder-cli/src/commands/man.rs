@@ -1,8 +1,9 @@
 //! `minder man`: manual pages, generated from the flags.
 
 use std::io::Write;
+use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
@@ -11,20 +12,76 @@ use super::help;
 use crate::flags::{Flags, ManFlags};
 use crate::likeness::nearest;
 
-/// Prints the page of a subcommand, or that of minder as a whole.
-pub(crate) fn run(out: &mut dyn Write, flags: &ManFlags) -> Result<()> {
+/// The date of a page: a page is as old as its version. An empty one would be left out, and what follows
+/// would stand in its place.
+const NO_DATE: &str = " ";
+
+/// Prints the page of a subcommand, or that of minder as a whole. `compat` has the names and help texts of
+/// subcommands whose flags are those of another tool.
+pub(crate) fn run(out: &mut dyn Write, flags: &ManFlags, compat: &[(&str, &str)]) -> Result<()> {
     let minder = Flags::interface();
+    if let Some(dir) = &flags.all {
+        write_pages(dir, &minder)?;
+        return compat.iter().try_for_each(|(name, help)| {
+            write_page(dir, &format!("minder-{name}"), |page| print_compat_page(page, name, help))
+        });
+    }
+    if let [name] = &flags.command[..]
+        && let Some((name, help)) = compat.iter().find(|(compat, _)| compat == name)
+    {
+        return print_compat_page(out, name, help);
+    }
     match help::find_subcommand(&minder, &flags.command) {
         Some(command) => print_page(out, command),
         None => {
             let name = flags.command.join(" ");
-            let known = help::subcommand_names(&minder);
+            let mut known = help::subcommand_names(&minder);
+            known.extend(compat.iter().map(|(name, _)| *name));
             if let Some(meant) = nearest(&name, known.iter().copied()) {
                 bail!("unknown command `{name}`; did you mean `minder man {meant}`?");
             }
             bail!("unknown command `{name}`: expected one of {}", known.join(", "))
         }
     }
+}
+
+/// Writes the page of a command and of each of its subcommands to a file, such as `minder-run.1`.
+fn write_pages(dir: &Path, command: &Command) -> Result<()> {
+    write_page(dir, command.get_display_name().unwrap_or("minder"), |page| print_page(page, command))?;
+    let visible = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());
+    visible.filter(|subcommand| subcommand.get_about().is_some()).try_for_each(|each| write_pages(dir, each))
+}
+
+fn write_page(dir: &Path, name: &str, print: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let path = dir.join(format!("{name}.1"));
+    let mut page = Vec::new();
+    print(&mut page)?;
+    std::fs::write(&path, page).with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+/// Prints the page of a subcommand from the lines of its help: a sentence, the usage, options, a sentence.
+fn print_compat_page(out: &mut dyn Write, name: &str, help: &str) -> Result<()> {
+    let (about, rest) = help.split_once("\n\n").unwrap_or((help, ""));
+    let (usage, rest) = rest.split_once("\n\n").unwrap_or(("", rest));
+    let source = concat!("minder ", env!("CARGO_PKG_VERSION"));
+    let title = format!("MINDER-{}", name.to_uppercase());
+    let mut roff = Roff::new();
+    roff.control("TH", [title.as_str(), "1", NO_DATE, source, "User Commands"]);
+    roff.control("SH", ["NAME"]);
+    roff.text([roman(format!("minder-{name} - {}", about.trim_end_matches('.')))]);
+    let usage = usage.trim_start_matches("Usage: ");
+    for (heading, indent, text) in [("SYNOPSIS", "       ", usage), ("DESCRIPTION", "  ", rest)] {
+        roff.control("SH", [heading]);
+        roff.control("nf", []);
+        for line in text.lines() {
+            roff.text([roman(line.strip_prefix(indent).unwrap_or(line))]);
+        }
+        roff.control("fi", []);
+    }
+    roff.control("SH", ["SEE ALSO"]);
+    roff.text([roman("minder(1), minder-run(1)")]);
+    roff.to_writer(out)?;
+    Ok(())
 }
 
 fn print_page(out: &mut dyn Write, command: &Command) -> Result<()> {
@@ -38,6 +95,7 @@ fn print_page(out: &mut dyn Write, command: &Command) -> Result<()> {
     let after = after.map(ToString::to_string).unwrap_or_default();
     let man = Man::new(command)
         .title(name.to_uppercase())
+        .date(NO_DATE)
         .source(concat!("minder ", env!("CARGO_PKG_VERSION")))
         .manual("User Commands");
     man.render_title(out)?;

@@ -12,6 +12,10 @@ mod sem;
 mod xargs;
 mod translation;
 
+/// The command lines of other tools, and the text of their `--help`.
+pub(crate) const HELP: [(&str, &str); 3] =
+    [("parallel", parallel::HELP), ("sem", parallel::HELP), ("xargs", xargs::HELP)];
+
 pub(crate) use self::{
     invoked_as::{InvokedAs, detect},
     translation::{Translation, translate},

@@ -1,5 +1,7 @@
 //! Flags of `minder help`, `man` and `completions`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use clap_complete::Shell;
 
@@ -21,6 +23,10 @@ pub(crate) struct ManFlags {
     /// The command, with its subcommand if it has several. Without it, the page describes minder as a
     /// whole.
     pub(crate) command: Vec<String>,
+
+    /// Write the pages of all commands to files in this directory, for a package.
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub(crate) all: Option<PathBuf>,
 }
 
 // See `crate::commands::completions`.

@@ -23,7 +23,8 @@ const PARALLEL_VERSION: u64 = 20_221_122;
 const LINE_MAX: usize = 130_329;
 const USABLE_MAX: usize = LINE_MAX / 2 - 1_500;
 
-const HELP: &str = "\
+/// The text of `--help`, of `sem` as well.
+pub(in crate::compat) const HELP: &str = "\
 minder as GNU parallel: its command line, run by minder.
 
 Usage: parallel [FLAGS] [COMMAND…] < ARGUMENTS

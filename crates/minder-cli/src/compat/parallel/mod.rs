@@ -17,4 +17,8 @@ pub(super) use self::{
     env_setup::{print_env_names, print_env_setup},
     options::OptionKey,
 };
-pub(super) use self::{info::print_info, shell_quote::print_quoted, translate::run_arguments};
+pub(super) use self::{
+    info::{HELP, print_info},
+    shell_quote::print_quoted,
+    translate::run_arguments,
+};

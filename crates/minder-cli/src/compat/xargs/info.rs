@@ -14,7 +14,7 @@ pub(super) const VERSION: &str =
     concat!("minder ", env!("CARGO_PKG_VERSION"), "\nAs `xargs`, it follows xargs of GNU findutils 4.9.0.\n");
 
 /// The text of `--help`.
-pub(super) const HELP: &str = "\
+pub(in crate::compat) const HELP: &str = "\
 minder as xargs: its command line, run by minder.
 
 Usage: xargs [OPTION]... [COMMAND [INITIAL-ARGUMENT]...] < ARGUMENTS

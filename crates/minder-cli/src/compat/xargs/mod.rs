@@ -7,4 +7,7 @@ mod limits;
 mod info;
 mod args;
 
-pub(super) use self::args::{Request, read};
+pub(super) use self::{
+    args::{Request, read},
+    info::HELP,
+};
