@@ -1,55 +1,87 @@
-//! `cargo xtask dist`: the program to install, with its debugging information in a file next to it.
+//! `cargo xtask dist`: the files of a release, from the sources of the last commit.
 //!
-//! The profile `dist` optimises across all crates. Debuggers and symbolizers find `minder.debug`
-//! through the link that is left in the program (`.gnu_debuglink`), if both are in one directory.
+//! Two runs give the same bytes, whatever the directories and the time: the time of every file is that of the
+//! commit, names are sorted, and the compiler leaves the directories out.
 
-use crate::{install, run, tree};
-use anyhow::{Context, Result, bail};
-use std::path::Path;
+mod release;
+mod program;
+mod stage;
+mod archive;
+mod sbom;
+mod checks;
 
-const PROFILE: &str = "dist";
+use std::path::PathBuf;
 
-const OBJCOPY: install::Program = install::Program { name: "objcopy", package: "binutils" };
+use anyhow::{Result, bail};
 
-/// Builds the program, and splits it.
-pub(crate) fn main(args: &[String]) -> Result<()> {
-    if !args.is_empty() {
-        bail!("dist takes no arguments; hint: cargo xtask help");
-    }
-    if cfg!(target_os = "linux")
-        && let Err(missing) = install::present(&[OBJCOPY])
-    {
-        bail!("cannot split off the debugging information: {missing}");
-    }
-    run::run(run::cargo().args([
-        "build",
-        "--profile",
-        PROFILE,
-        "--package",
-        "minder-cli",
-        "--bin",
-        "minder",
-    ]))?;
-    let dir = tree::target_dir().join(PROFILE);
-    if cfg!(target_os = "linux") {
-        split(&dir.join("minder"), &dir.join("minder.debug"))?;
-    }
-    let name = format!("minder{}", std::env::consts::EXE_SUFFIX);
-    for file in [name.as_str(), "minder.debug", "minder.dSYM", "minder.pdb"].map(|name| dir.join(name)) {
-        if let Ok(about) = std::fs::metadata(&file) {
-            println!("{:>12} bytes  {}", about.len(), file.display());
-        }
-    }
-    Ok(())
+use self::release::Release;
+
+/// What makes one or several files of a release, and returns them.
+type Make = fn(&Release) -> Result<Vec<PathBuf>>;
+
+/// One part of a release.
+struct Artifact {
+    name: &'static str,
+    what: &'static str,
+    make: Make,
 }
 
-/// Moves the debugging information of a program to a file, and leaves a link to it. The program in
-/// the directory `deps` stays whole: cargo links both names to one file.
-fn split(program: &Path, debug: &Path) -> Result<()> {
-    let stripped = program.with_extension("stripped");
-    run::run(run::command("objcopy").arg("--only-keep-debug").args([program, debug]))?;
-    let mut link = std::ffi::OsString::from("--add-gnu-debuglink=");
-    link.push(debug);
-    run::run(run::command("objcopy").arg("--strip-unneeded").arg(link).args([program, &stripped]))?;
-    std::fs::rename(&stripped, program).with_context(|| format!("cannot replace {}", program.display()))
+const ARTIFACTS: [Artifact; 6] = [
+    Artifact { name: "source", what: "the sources, as .tar.gz", make: archive::source },
+    Artifact { name: "linux", what: "Linux on x86-64, static: .tar.gz", make: archive::linux },
+    Artifact { name: "linux-arm", what: "Linux on aarch64, static: .tar.gz", make: archive::linux_arm },
+    Artifact { name: "windows", what: "Windows on x86-64: .zip", make: archive::windows },
+    Artifact { name: "sbom", what: "the parts of the program, as CycloneDX in JSON", make: sbom::make },
+    Artifact { name: "notes", what: "the section of CHANGELOG.md", make: release::notes },
+];
+
+const USAGE: &str = "usage: cargo xtask dist [--list | --twice] [NAME]...";
+
+/// `cargo xtask dist [--list | --twice] [NAME]...`
+pub(crate) fn main(args: &[String]) -> Result<()> {
+    let flags: Vec<&str> = args.iter().map(String::as_str).filter(|arg| arg.starts_with('-')).collect();
+    let names: Vec<&str> = args.iter().map(String::as_str).filter(|arg| !arg.starts_with('-')).collect();
+    if let Some(unknown) = names.iter().find(|name| ARTIFACTS.iter().all(|each| each.name != **name)) {
+        bail!("unknown part of a release `{unknown}`; hint: cargo xtask dist --list");
+    }
+    match flags[..] {
+        ["--list"] => {
+            ARTIFACTS.iter().for_each(|each| println!("{:<10} {}", each.name, each.what));
+            Ok(())
+        }
+        [] => report(&make(&Release::prepare()?, &names)?),
+        ["--twice"] => checks::same_bytes(&names),
+        _ => bail!("{USAGE}"),
+    }
+}
+
+/// What a run of `dist` did.
+struct Made {
+    files: Vec<PathBuf>,
+    failures: Vec<String>,
+}
+
+/// Makes the parts with these names, or all of them, and `SHA256SUMS`. After a failure, the others are made.
+fn make(release: &Release, names: &[&str]) -> Result<Made> {
+    let mut made = Made { files: Vec::new(), failures: Vec::new() };
+    for artifact in ARTIFACTS.iter().filter(|each| names.is_empty() || names.contains(&each.name)) {
+        eprintln!("dist: {}: {}", artifact.name, artifact.what);
+        match (artifact.make)(release) {
+            Ok(files) => made.files.extend(files),
+            Err(why) => made.failures.push(format!("{}: {why:#}", artifact.name)),
+        }
+    }
+    made.files.push(release.write_sums(&made.files)?);
+    Ok(made)
+}
+
+/// Prints the files with their sizes, and what is not among them.
+fn report(made: &Made) -> Result<()> {
+    for file in &made.files {
+        println!("{:>12} bytes  {}", std::fs::metadata(file)?.len(), file.display());
+    }
+    if !made.failures.is_empty() {
+        bail!("not made:\n{}", made.failures.join("\n"));
+    }
+    Ok(())
 }

@@ -46,8 +46,9 @@ cargo xtask COMMAND
   release-checks [--list] [NAME]...
       Checks before a release: dependencies, version, oldest Rust, documentation, packages. Takes
       minutes.
-  dist
-      Builds the program to install, with its debugging information next to it, in target/dist.
+  dist [--list | --twice] [NAME]...
+      Makes the files of a release from the last commit, in target/packages/files. --twice: makes them once
+      more in another directory, and compares the bytes.
   c
       Checks the C and C++ interface: header, symbols, samples, sanitizers, valgrind, installation.
   dist-c [--prefix DIR]

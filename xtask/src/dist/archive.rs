@@ -1,0 +1,77 @@
+//! Archives of the program, and of the sources.
+
+use super::program::{LINUX, LINUX_ARM, Target, WINDOWS};
+use super::release::Release;
+use super::stage;
+use crate::{install, run};
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+
+const ZIP: [install::Program; 1] = [install::Program { name: "zip", package: "zip" }];
+
+/// Writes the sources of the commit.
+pub(super) fn source(release: &Release) -> Result<Vec<PathBuf>> {
+    let name = format!("minder-{}", release.version);
+    tar_gz(release, &release.source, &name, &name).map(|file| vec![file])
+}
+
+pub(super) fn linux(release: &Release) -> Result<Vec<PathBuf>> {
+    tarball(release, &LINUX)
+}
+
+pub(super) fn linux_arm(release: &Release) -> Result<Vec<PathBuf>> {
+    tarball(release, &LINUX_ARM)
+}
+
+/// Writes the files of a package, and the debugging information as an archive that can be unpacked over it.
+fn tarball(release: &Release, target: &Target) -> Result<Vec<PathBuf>> {
+    let stage = stage::make(release, target)?;
+    let name = format!("minder-{}-{}", release.version, target.triple);
+    let package = tar_gz(release, &stage.dir, &name, &name)?;
+    let debug = stage.dir.with_file_name("debug");
+    std::fs::create_dir_all(&debug)?;
+    stage::copy(&stage.debug, &debug.join("minder.debug"))?;
+    let debug = tar_gz(release, &debug, &name, &format!("{name}-debug"))?;
+    Ok(vec![package, debug])
+}
+
+/// Writes a directory as an archive: sorted, owned by root, at the time of the release. `top` is the name
+/// of the directory in it.
+fn tar_gz(release: &Release, dir: &Path, top: &str, name: &str) -> Result<PathBuf> {
+    let path = release.out.join(format!("{name}.tar"));
+    let mut tar = release.command("tar");
+    tar.args(["--create", "--format=ustar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
+    tar.arg("--mode=u+rw,go+r-w,a+X").arg(format!("--mtime=@{}", release.epoch));
+    tar.arg(format!("--transform=flags=r;s,^\\.,{top},"));
+    run::run(tar.arg("--file").arg(&path).arg("-C").arg(dir).arg("."))?;
+    run::run(release.command("gzip").args(["--best", "--no-name", "--force"]).arg(&path))?;
+    Ok(path.with_extension("tar.gz"))
+}
+
+/// Writes the archive for Windows, without what is for Unix.
+pub(super) fn windows(release: &Release) -> Result<Vec<PathBuf>> {
+    install::programs(&ZIP).map_err(anyhow::Error::msg)?;
+    let stage = stage::make(release, &WINDOWS)?;
+    let name = format!("minder-{}-{}", release.version, WINDOWS.triple);
+    let top = stage.dir.with_file_name(&name);
+    if top.exists() {
+        std::fs::remove_dir_all(&top)?;
+    }
+    std::fs::rename(&stage.dir, &top).with_context(|| format!("cannot rename {}", stage.dir.display()))?;
+    let dir = top.parent().context("a directory is in another one")?;
+    let mut names: Vec<String> =
+        run::read(run::command("find").args([&name, "-type", "f"]).current_dir(dir))?
+            .lines()
+            .map(str::to_owned)
+            .collect();
+    names.sort();
+    let mut touch = release.command("touch");
+    touch.current_dir(dir).arg("-d").arg(format!("@{}", release.epoch)).args(&names);
+    run::run(&mut touch)?;
+    let path = release.out.join(format!("{name}.zip"));
+    // Without owners and other times, in this order.
+    let mut zip = release.command("zip");
+    zip.current_dir(dir).args(["-X", "-D", "-9", "-q"]).arg(&path).args(&names);
+    run::run(&mut zip)?;
+    Ok(vec![path])
+}
