@@ -5,6 +5,7 @@
 //! alone.
 
 use crate::{install, run, tree};
+use std::path::Path;
 use std::process::Command;
 
 /// The packages: compiler, cargo, and the source of the standard library.
@@ -42,6 +43,11 @@ fn version() -> Option<(String, u32)> {
 ///
 /// It has a separate target directory, so that two compilers do not overwrite each other's results.
 pub(crate) fn cargo(verb: &str, targets: &[&str]) -> Command {
+    cargo_in(&tree::target_dir().join("cross"), verb, targets)
+}
+
+/// Returns the same command with another target directory, which no other compiler uses.
+pub(crate) fn cargo_in(target_dir: &Path, verb: &str, targets: &[&str]) -> Command {
     let mut cmd = run::command(CARGO);
     for name in ["RUSTUP_TOOLCHAIN", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO", "CARGO_TARGET_DIR"]
     {
@@ -49,8 +55,7 @@ pub(crate) fn cargo(verb: &str, targets: &[&str]) -> Command {
     }
     run::prepare_for_cargo(&mut cmd);
     cmd.env("RUSTC", RUSTC).env("RUSTDOC", "/usr/bin/rustdoc").env("RUSTC_BOOTSTRAP", "1");
-    cmd.args([verb, "-Z", "build-std=std,panic_unwind", "--target-dir"])
-        .arg(tree::target_dir().join("cross"));
+    cmd.args([verb, "-Z", "build-std=std,panic_unwind", "--target-dir"]).arg(target_dir);
     cmd.args(targets.iter().flat_map(|target| ["--target", target]));
     cmd
 }

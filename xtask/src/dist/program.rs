@@ -77,10 +77,10 @@ pub(super) fn build(release: &Release, target: &Target) -> Result<Program> {
     ready.map_err(anyhow::Error::msg)?;
     let mut cargo = if has_std {
         let mut cargo = run::cargo();
-        cargo.args(["build", "--target", target.triple]);
+        cargo.args(["build", "--target", target.triple, "--target-dir"]).arg(&release.build);
         cargo
     } else {
-        debian::cargo("build", &[target.triple])
+        debian::cargo_in(&release.build, "build", &[target.triple])
     };
     release.enter(&mut cargo);
     let key = target.triple.to_uppercase().replace('-', "_");
@@ -89,8 +89,6 @@ pub(super) fn build(release: &Release, target: &Target) -> Result<Program> {
     }
     let dir = release.build.join(target.triple);
     set_flags(&mut cargo, release, target);
-    // The last one counts.
-    cargo.arg("--target-dir").arg(&release.build);
     cargo.args(["--locked", "--profile", PROFILE, "--package", "minder-cli", "--bin", "minder"]);
     run::run(&mut cargo)?;
     split(&dir.join(PROFILE), target)
