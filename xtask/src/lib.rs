@@ -10,6 +10,7 @@ pub mod run;
 mod artifacts;
 pub mod install;
 mod toolchain;
+mod version;
 mod test;
 mod tidy;
 mod debian;
@@ -46,6 +47,9 @@ cargo xtask COMMAND
   release-checks [--list] [NAME]...
       Checks before a release: dependencies, version, oldest Rust, documentation, packages. Takes
       minutes.
+  version [VERSION]
+      Prints the version. VERSION: writes it wherever the version stands, and gives what is unreleased in
+      the changelog its heading.
   dist [--list | --twice] [NAME]...
       Makes the files of a release from the last commit, in target/packages/files. --twice: makes them once
       more in another directory, and compares the bytes.
@@ -98,6 +102,7 @@ pub fn main() -> ExitCode {
         Some("wine") => wine::main(rest),
         Some("api") => api::main(rest),
         Some("release-checks") => release::main(rest),
+        Some("version") => version::main(rest),
         Some("dist") => dist::main(rest),
         Some("bare") => match bare::main(rest) {
             Ok(code) => return code,

@@ -16,7 +16,7 @@ mod idioms;
 mod wine;
 mod subjects;
 
-use crate::tree;
+use crate::{tree, version};
 use anyhow::{Context, Result, bail};
 use code::Source;
 use std::collections::BTreeMap;
@@ -112,6 +112,8 @@ fn all() -> Result<Vec<Finding>> {
     found.extend(map::check(&tree));
     found.extend(wine::check(&tree));
     found.extend(subjects::check());
+    let stated = version::differing(|file| tree.texts.get(file).cloned());
+    found.extend(stated.into_iter().map(|(file, what)| Finding::new(file, 1, what)));
     found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     Ok(found)
 }

@@ -12,6 +12,7 @@ mod advise;
 mod config;
 mod settings;
 mod export;
+mod installation;
 mod recorded;
 mod running;
 mod commands;
@@ -73,10 +74,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             Err(error) => return exit_code(Err(error)),
         }
     }
-    if let [_, flag] = args.as_slice()
-        && (flag == "--version" || flag == "-V")
-    {
-        return exit_code(print_version());
+    if let Some(text) = version_asked(args.get(1..).unwrap_or_default()) {
+        return exit_code(print_line(&text));
     }
     if cfg!(not(feature = "lab"))
         && let Some(name) = args.get(1).filter(|name| *name == "bench" || *name == "clock")
@@ -148,7 +147,7 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
         return ExitCode::from(exit::OTHER);
     }
     if asks_for_version(error) {
-        return exit_code(print_version());
+        return exit_code(print_line(VERSION));
     }
     let minder = Flags::interface();
     let line = match args.first().and_then(|name| name.to_str()) {
@@ -160,10 +159,18 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
     ExitCode::from(exit::OTHER)
 }
 
-/// Prints the version as clap does, which would create its flags first. One line needs no separate
-/// descriptor.
-fn print_version() -> anyhow::Result<ExitCode> {
-    print(|| minder_runner::blocking_io::write_all(&std::io::stdout(), VERSION.as_bytes()))
+/// Returns what is printed if these arguments ask for the version alone. clap would create its flags first.
+fn version_asked(args: &[OsString]) -> Option<String> {
+    match args.iter().map(|arg| arg.to_str()).collect::<Option<Vec<_>>>()?[..] {
+        ["--version" | "-V"] => Some(VERSION.to_owned()),
+        ["--version", "--json"] | ["--json", "--version"] => Some(format!("{}\n", installation::build())),
+        _ => None,
+    }
+}
+
+/// Prints a line, which needs no separate descriptor.
+fn print_line(line: &str) -> anyhow::Result<ExitCode> {
+    print(|| minder_runner::blocking_io::write_all(&std::io::stdout(), line.as_bytes()))
 }
 
 fn print_help(error: &clap::Error) -> anyhow::Result<ExitCode> {

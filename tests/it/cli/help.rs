@@ -362,8 +362,15 @@ fn help_works_with_a_broken_environment() {
 fn version_is_printed() {
     for line in ["--version", "-V", "version", "run --version", "log -V", "bench wait --version"] {
         let ended = run_to_end(line).exit_code(0).stderr("");
-        assert_eq!(ended.text(), format!("minder {}\n", "0.1.0"));
+        assert_eq!(ended.text(), format!("minder {}\n", version()));
     }
+}
+
+/// Returns the version of the packages of this workspace.
+fn version() -> &'static str {
+    let (_, rest) =
+        include_str!("../../../Cargo.toml").split_once("[workspace.package]").expect("find section");
+    rest.split('"').nth(1).expect("find version")
 }
 
 #[test]
@@ -384,6 +391,51 @@ fn doctor_reports_as_table_and_json() {
     let (reader, writer) = pipe();
     drop(reader);
     Run::start(minder("doctor --json").stdout(writer)).wait().exit_code(141).stderr("");
+}
+
+#[test]
+fn version_as_json_says_how_the_program_was_built() {
+    for line in ["--version --json", "--json --version"] {
+        let text = run_to_end(line).exit_code(0).stderr("").text();
+        assert!(text.starts_with('{') && text.ends_with("}\n"), "{text}");
+        for name in ["commit", "features", "libc", "target"] {
+            assert!(text.contains(&format!("\"{name}\":")), "{text}");
+        }
+        assert!(text.contains(&format!("\"version\":\"{}\"", version())), "{text}");
+    }
+}
+
+#[cfg(unix)] // Scripts in place of programs.
+#[test]
+fn doctor_names_other_programs_in_path() {
+    let dir = super::temp_dir();
+    let executable: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    for (name, script) in [
+        ("old", "echo minder 0.0.9"),
+        ("odd", "printf 'minder \\033[31m\\n'"),
+        ("mute", "exit 1"),
+        ("slow", "sleep 60"),
+    ] {
+        std::fs::create_dir(dir.path().join(name)).expect("create directory");
+        let program = dir.path().join(name).join("minder");
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("write script");
+        std::fs::set_permissions(&program, executable.clone()).expect("make script executable");
+    }
+    std::os::unix::fs::symlink(super::MINDER, dir.path().join("minder")).expect("create link");
+    let paths = ["", "old", "odd", "mute", "slow", "old"].map(|name| dir.path().join(name));
+    let mut command = minder("doctor");
+    let search = std::env::join_paths(paths.iter()).expect("join paths");
+    let mut search = search.into_string().expect("UTF-8");
+    search.push_str(":/usr/bin:/bin:relative");
+    let text = Run::start(command.env("PATH", search)).wait().exit_code(0).stderr("").text();
+    let of =
+        |name: &str| format!("another one in PATH: {}", super::path(&dir.path().join(name).join("minder")));
+    for (name, version) in
+        [("old", "0.0.9"), ("odd", "[31m"), ("mute", "unknown version"), ("slow", "unknown version")]
+    {
+        assert_eq!(text.matches(&format!("{} ({version})", of(name))).count(), 1, "{name}: {text}");
+    }
+    assert!(text.contains("(cargo build)") && !text.contains('\u{1b}'), "{text}");
 }
 
 #[cfg(unix)] // A limit of descriptors.

@@ -89,6 +89,7 @@ pub(super) fn build(release: &Release, target: &Target) -> Result<Program> {
     }
     let dir = release.build.join(target.triple);
     set_flags(&mut cargo, release, target);
+    cargo.env("MINDER_COMMIT", &release.commit);
     cargo.args(["--locked", "--profile", PROFILE, "--package", "minder-cli", "--bin", "minder"]);
     run::run(&mut cargo)?;
     split(&dir.join(PROFILE), target)

@@ -1,6 +1,6 @@
 //! A release: its version, its time, its sources, and the directory of its files.
 
-use crate::{run, tree};
+use crate::{run, tree, version};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,6 +8,7 @@ use std::process::Command;
 /// What all parts of a release have in common.
 pub(super) struct Release {
     pub(super) version: String,
+    pub(super) commit: String,
     /// The time of the commit, in seconds since 1970: that of every file in an archive.
     pub(super) epoch: String,
     /// The sources of the commit, as `git archive` writes them.
@@ -26,11 +27,13 @@ impl Release {
             bail!("the tree has changes that no commit has, such as `{}`; hint: commit them", first.trim());
         }
         let home = tree::target_dir().join("packages");
-        let epoch = run::read(run::command("git").args(["log", "-1", "--format=%ct"]))?.trim().to_owned();
+        let head = run::read(run::command("git").args(["log", "-1", "--format=%H %ct"]))?;
+        let (commit, epoch) = head.trim().split_once(' ').context("git names no commit")?;
         let manifest = std::fs::read_to_string(tree::root().join("Cargo.toml"))?;
         let release = Self {
-            version: workspace_version(&manifest)?.to_owned(),
-            epoch,
+            version: version::of_workspace(&manifest)?.to_owned(),
+            commit: commit.to_owned(),
+            epoch: epoch.to_owned(),
             source: home.join("source"),
             build: home.join("build"),
             out: home.join("files"),
@@ -73,13 +76,6 @@ impl Release {
     }
 }
 
-/// Returns the version that all packages of the workspace have.
-fn workspace_version(manifest: &str) -> Result<&str> {
-    let section = manifest.split("[workspace.package]").nth(1).unwrap_or_default();
-    let line = section.lines().find_map(|line| line.strip_prefix("version = \""));
-    line.and_then(|rest| rest.split('"').next()).context("Cargo.toml has no version in [workspace.package]")
-}
-
 /// Writes what CHANGELOG.md says about the version, or about what is unreleased.
 pub(super) fn notes(release: &Release) -> Result<Vec<PathBuf>> {
     let changelog = std::fs::read_to_string(release.source.join("CHANGELOG.md"))?;
@@ -108,13 +104,6 @@ pub(super) fn write(path: &Path, text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn version_is_that_of_the_workspace() {
-        let manifest = "[workspace]\nversion = \"9\"\n\n[workspace.package]\nversion = \"0.2.1\" # why\n";
-        assert_eq!(workspace_version(manifest).expect("find version"), "0.2.1");
-        assert!(workspace_version("[workspace]\n").is_err());
-    }
 
     #[test]
     fn section_ends_before_the_next_version() {

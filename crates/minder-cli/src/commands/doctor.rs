@@ -1,13 +1,16 @@
 //! `minder doctor`: the mechanisms that this machine supports, why others are refused, and its limits.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use minder::{Availability, Capability};
 use serde_json::json;
 
 use minder_ui::format::fill_lines;
 use minder_ui::symbols::Symbols;
-use minder_ui::table::terminal_width;
+use minder_ui::table::{escape, terminal_width};
+
+use crate::installation::{self, Package};
 
 /// The width of the first column, the areas.
 const AREA_WIDTH: usize = 13;
@@ -25,13 +28,62 @@ pub(crate) fn run(out: &mut dyn Write, json: bool) -> anyhow::Result<()> {
     if let Ok(name) = std::env::var("MINDER_BACKEND") {
         mark_chosen(&mut capabilities, &name);
     }
+    let program = Program::find();
     if json {
-        writeln!(out, "{:#}", document(&capabilities))?;
+        let mut areas = vec![program.document()];
+        areas.extend(document(&capabilities));
+        writeln!(out, "{:#}", serde_json::Value::Array(areas))?;
     } else {
         let width = terminal_width().unwrap_or(LINE_WIDTH_MAX);
-        out.write_all(table(&capabilities, Symbols::of_locale(), width).as_bytes())?;
+        let symbols = Symbols::of_locale();
+        out.write_all(area("program", &program.lines(), width).as_bytes())?;
+        out.write_all(table(&capabilities, symbols, width).as_bytes())?;
     }
     Ok(())
+}
+
+/// This program, and others of its name.
+struct Program {
+    path: Option<PathBuf>,
+    package: Option<Package>,
+    others: Vec<(PathBuf, Option<String>)>,
+}
+
+impl Program {
+    fn find() -> Self {
+        let path = std::env::current_exe().ok();
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        Self {
+            package: path.as_deref().and_then(installation::package),
+            others: path.as_deref().map(|path| installation::others(path, &search)).unwrap_or_default(),
+            path,
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let shown = |path: &PathBuf| escape(path.display().to_string().as_bytes());
+        let mut lines =
+            vec![format!("minder {} ({})", env!("CARGO_PKG_VERSION"), installation::build_text())];
+        if let Some(path) = &self.path {
+            let package = self.package.map(|package| format!(" ({})", package.name)).unwrap_or_default();
+            lines.push(format!("{}{package}", shown(path)));
+        }
+        for (path, version) in &self.others {
+            let version = version.as_ref().map_or("unknown version", |version| version.as_str());
+            lines.push(format!("another one in PATH: {} ({version})", shown(path)));
+        }
+        lines
+    }
+
+    fn document(&self) -> serde_json::Value {
+        let others: Vec<_> =
+            self.others.iter().map(|(path, version)| json!({ "path": path, "version": version })).collect();
+        json!({
+            "area": "program", "name": "minder", "state": "there", "reason": null, "chosen": true,
+            "value": null, "note": "", "build": installation::build(), "path": self.path,
+            "package": self.package.map(|package| package.name), "others": others,
+        })
+    }
 }
 
 /// Marks the wait mechanism named by the environment, if it is available. If it is not, `minder run`
@@ -48,7 +100,7 @@ fn mark_chosen(capabilities: &mut [Capability], name: &str) {
     }
 }
 
-fn document(capabilities: &[Capability]) -> serde_json::Value {
+fn document(capabilities: &[Capability]) -> Vec<serde_json::Value> {
     let object = |it: &Capability| {
         let (state, reason) = match &it.state {
             Availability::Available => ("there", None),
@@ -64,22 +116,30 @@ fn document(capabilities: &[Capability]) -> serde_json::Value {
 }
 
 fn table(capabilities: &[Capability], symbols: Symbols, width: usize) -> String {
-    let width = width.clamp(LINE_WIDTH_MIN, LINE_WIDTH_MAX) - AREA_WIDTH;
     let mut text = String::new();
     for group in capabilities.chunk_by(|one, other| one.area == other.area) {
         let items: Vec<String> =
             group.iter().map(|it| symbols.convert(&item(it, symbols)).into_owned()).collect();
         // A limit is a sentence on a separate line.
-        let lines = if group[0].area == "limits" {
-            items.iter().flat_map(|item| wrapped(item, width)).collect()
-        } else {
-            let lines = fill_lines(&items, GAP, width);
-            lines.iter().flat_map(|line| wrapped(line, width)).collect::<Vec<_>>()
-        };
-        for (at, line) in lines.iter().enumerate() {
-            let area = if at == 0 { group[0].area } else { "" };
-            text.push_str(&format!("{area:AREA_WIDTH$}{line}\n"));
-        }
+        let lines =
+            if group[0].area == "limits" { items } else { fill_lines(&items, GAP, text_width(width)) };
+        text.push_str(&area(group[0].area, &lines, width));
+    }
+    text
+}
+
+/// Returns the width of the text beside the names of the areas.
+fn text_width(width: usize) -> usize {
+    width.clamp(LINE_WIDTH_MIN, LINE_WIDTH_MAX) - AREA_WIDTH
+}
+
+/// Returns the lines of an area, the first one with its name.
+fn area(name: &str, lines: &[String], width: usize) -> String {
+    let width = text_width(width);
+    let mut text = String::new();
+    for (at, line) in lines.iter().flat_map(|line| wrapped(line, width)).enumerate() {
+        let name = if at == 0 { name } else { "" };
+        text.push_str(&format!("{name:AREA_WIDTH$}{line}\n"));
     }
     text
 }
@@ -191,7 +251,7 @@ mod tests {
     #[test]
     fn document_keeps_all_fields() {
         let found = with_refused();
-        let text = format!("{:#}", document(&found));
+        let text = format!("{:#}", serde_json::Value::Array(document(&found)));
         let read: serde_json::Value = serde_json::from_str(&text).expect("parse JSON");
         assert_eq!(read.as_array().map(Vec::len), Some(found.len()));
         assert_eq!(

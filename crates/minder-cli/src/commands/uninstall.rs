@@ -8,6 +8,7 @@ use anyhow::Result;
 use minder_record::store;
 use minder_ui::table::{Column, Table, escape};
 
+use crate::installation;
 use crate::settings;
 
 /// The names under which minder has the command line of another tool.
@@ -33,8 +34,7 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<()> {
 fn paths() -> Vec<(&'static str, PathBuf, &'static str)> {
     let mut paths = Vec::new();
     if let Ok(program) = std::env::current_exe() {
-        let is_of_cargo = program.parent().is_some_and(|dir| dir.ends_with(".cargo/bin"));
-        let note = if is_of_cargo { "cargo uninstall minder-cli" } else { "" };
+        let note = installation::package(&program).map_or("", |package| package.removal);
         paths.push(("program", program.clone(), note));
         let dir = program.parent().unwrap_or(Path::new(""));
         let links = LINKS.iter().map(|name| dir.join(name)).filter(|link| leads_to(link, &program));

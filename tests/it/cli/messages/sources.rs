@@ -20,6 +20,7 @@ const VIEWS: &[&str] = &[
     "minder-ui/rows.rs",
     "minder-cli/commands/candidates.rs",
     "minder-cli/commands/uninstall.rs",
+    "minder-cli/installation.rs",
     "minder-cli/commands/log/junit.rs",
     "minder-lab/chart",
     "minder-lab/redraw.rs",
