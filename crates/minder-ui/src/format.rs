@@ -50,11 +50,12 @@ pub fn fill_text(text: &str, width: Option<usize>) -> String {
     fill_lines(&text.split(' ').collect::<Vec<_>>(), " ", width).join("\n")
 }
 
-/// Formats nanoseconds with three digits: `412 ns`, `1.23 us`, `12.3 us`, `130 us`, `1.45 ms`.
+/// Formats nanoseconds with three digits: `412 ns`, `1.23 µs`, `12.3 µs`, `130 µs`, `1.45 ms`. The
+/// caller converts the unit to the characters of the locale.
 pub fn nanos(ns: f64) -> String {
     let (value, unit) = match ns {
         ..999.5 => return format!("{:.0} ns", ns.max(0.0)),
-        ..999.5e3 => (ns / 1e3, "us"),
+        ..999.5e3 => (ns / 1e3, "µs"),
         ..999.5e6 => (ns / 1e6, "ms"),
         _ => (ns / 1e9, "s"),
     };
@@ -73,7 +74,7 @@ mod tests {
     fn nanos_have_three_digits() {
         let values = [-1.0, 0.0, 4.4, 412.0, 999.6, 1_234.0, 12_340.0, 99_960.0, 130_000.0, 1.45e6, 2e9];
         let wanted = [
-            "0 ns", "0 ns", "4 ns", "412 ns", "1.00 us", "1.23 us", "12.3 us", "100 us", "130 us", "1.45 ms",
+            "0 ns", "0 ns", "4 ns", "412 ns", "1.00 µs", "1.23 µs", "12.3 µs", "100 µs", "130 µs", "1.45 ms",
             "2.00 s",
         ];
         assert_eq!(values.map(nanos), wanted);

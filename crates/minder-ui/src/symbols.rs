@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The substitutes of characters in a locale without UTF-8.
-const REPLACEMENTS: [(&str, &str); 6] =
-    [(" · ", ", "), ("·", ","), ("…", "..."), ("→", "->"), ("×", "x"), ("±", "+-")];
+const REPLACEMENTS: [(&str, &str); 7] =
+    [(" · ", ", "), ("·", ","), ("…", "..."), ("→", "->"), ("×", "x"), ("±", "+-"), ("µs", "us")];
 
 /// The characters that the locale has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn messages_are_ascii_without_utf8() {
-        let text = "2 jobs · 0 failed · `a…` → 1.9 × ±5 %";
-        assert_eq!(Symbols::Ascii.convert(text), "2 jobs, 0 failed, `a...` -> 1.9 x +-5 %");
+        let text = "2 jobs · 0 failed · `a…` → 1.9 × ±5 % 2 µs";
+        assert_eq!(Symbols::Ascii.convert(text), "2 jobs, 0 failed, `a...` -> 1.9 x +-5 % 2 us");
         assert_eq!(Symbols::Unicode.convert(text), text);
     }
 

@@ -45,7 +45,9 @@ pub(super) fn columns(names: &str) -> String {
 fn table_has_every_mechanism() {
     let sizes: Vec<String> = SIZES.iter().map(u32::to_string).collect();
     let line = format!("bench wait --rounds 1 --objects {}", sizes.join(","));
-    let text = run_to_end(&with(&line, &mechanisms())).exit_code(0).stderr("").text();
+    let mut bench = minder(&with(&line, &mechanisms()));
+    let ended = Run::start(bench.env("LC_ALL", "C.UTF-8")).wait().exit_code(0).stderr("");
+    let text = ended.text();
     let head: Vec<&str> = text
         .lines()
         .find(|line| line.starts_with("objects "))
@@ -59,7 +61,7 @@ fn table_has_every_mechanism() {
     // One table of CPU time, and one of wall time.
     assert_eq!(rows.len(), 2 * sizes.len(), "{text}");
     for row in rows {
-        let costs = row.matches(" ns").count() + row.matches(" us").count() + row.matches(" ms").count();
+        let costs = row.matches(" ns").count() + row.matches(" µs").count() + row.matches(" ms").count();
         assert_eq!(costs, mechanisms().len(), "{text}");
     }
 }

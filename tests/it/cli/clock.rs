@@ -6,7 +6,8 @@
 //! that made one.
 #![cfg(any(target_os = "linux", windows))]
 
-use std::collections::HashMap;
+mod rows;
+
 use std::path::Path;
 use std::time::Duration;
 #[cfg(target_os = "linux")]
@@ -27,9 +28,7 @@ use super::{Run, file, minder, path, pipe, run_to_end, temp_dir};
 use crate::support::lives;
 #[cfg(target_os = "linux")]
 use crate::support::nap;
-
-/// A row, by the names of its columns. In JSON, text has its quotes.
-type Row = HashMap<String, String>;
+use rows::{Row, csv, json, number};
 
 const STATE: &str = "item,property,value";
 const SUMMARY: &str =
@@ -48,69 +47,6 @@ const TOO_EARLY: &str = "minder: interrupted before the first measurement\n";
 /// Returns the ways to sleep of this machine.
 fn ways() -> Vec<&'static str> {
     SleepWay::available().map(SleepWay::name).filter(|name| crate::support::has_backend(name)).collect()
-}
-
-/// Returns the cells of a line of CSV. Only those with commas have quotes.
-fn cells(line: &str) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    let mut is_quoted = false;
-    for char in line.chars() {
-        match char {
-            '"' => is_quoted = !is_quoted,
-            ',' if !is_quoted => cells.push(String::new()),
-            char => cells.last_mut().expect("there is a cell").push(char),
-        }
-    }
-    cells
-}
-
-/// Returns the rows of CSV with these columns.
-fn csv(text: &str, columns: &str) -> Vec<Row> {
-    let columns = super::bench::columns(columns);
-    let mut lines = text.split("\r\n");
-    assert_eq!(lines.next(), Some(&*columns), "{text}");
-    assert!(text.ends_with("\r\n"), "{text}");
-    let row = |line: &str| {
-        let values = cells(line);
-        assert_eq!(values.len(), columns.split(',').count(), "{line}");
-        columns.split(',').map(str::to_owned).zip(values).collect()
-    };
-    lines.filter(|line| !line.is_empty()).map(row).collect()
-}
-
-/// Returns the rows of JSON, an object a line, with these columns in this order.
-fn json(text: &str, columns: &str) -> Vec<Row> {
-    let columns = super::bench::columns(columns);
-    let row = |line: &str| {
-        let object = line.strip_prefix('{').and_then(|line| line.strip_suffix('}'));
-        let mut rest = object.unwrap_or_else(|| panic!("no object: {line}"));
-        let names: Vec<&str> = columns.split(',').collect();
-        let mut row = Row::new();
-        for (at, name) in names.iter().enumerate() {
-            rest = rest.strip_prefix(&format!("\"{name}\":")).unwrap_or_else(|| panic!("no {name}: {line}"));
-            // A value ends where the next name begins.
-            let end = match names.get(at + 1) {
-                Some(next) => rest.find(&format!(",\"{next}\":")).expect("find the next name"),
-                None => rest.len(),
-            };
-            let value = &rest[..end];
-            let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
-            let is_value = match inner {
-                Some(text) => !text.contains(['"', '\\']),
-                None => value == "null" || value.parse::<f64>().is_ok(),
-            };
-            assert!(is_value, "`{value}` is not a value: {line}");
-            row.insert((*name).to_owned(), value.to_owned());
-            rest = rest[end..].strip_prefix(',').unwrap_or(&rest[end..]);
-        }
-        assert_eq!(rest, "", "{line}");
-        row
-    };
-    text.lines().map(row).collect()
-}
-
-fn number(row: &Row, name: &str) -> f64 {
-    row[name].parse().unwrap_or_else(|_| panic!("{name} is not a number: {row:?}"))
 }
 
 /// Fails unless these columns are in ascending order.
@@ -159,11 +95,26 @@ fn run_without_reader(line: &str) {
     Run::start(minder(line).stdout(writer)).wait().exit_code(141).stderr("");
 }
 
+/// Returns what a table command prints in a locale with UTF-8.
+fn shown(line: &str) -> String {
+    Run::start(minder(line).env("LC_ALL", "C.UTF-8")).wait().exit_code(0).stderr("").text()
+}
+
+#[test]
+fn microseconds_have_the_unit_of_the_locale() {
+    for (locale, unit) in [("C.UTF-8", "100 µs "), ("C", "100 us ")] {
+        let text = Run::start(minder("clock").env("LC_ALL", locale)).wait().exit_code(0).text();
+        assert!(text.contains(&format!("\nsleep {unit}")), "{locale}: {text}");
+        assert_eq!(text.is_ascii(), locale == "C", "{text}");
+        let rows = Run::start(minder("clock --csv").env("LC_ALL", locale)).wait().exit_code(0).text();
+        assert!(rows.contains("100 us") && rows.is_ascii(), "{locale}: {rows}");
+    }
+}
+
 #[test]
 fn state_has_sentences_clocks_and_remarks() {
-    let ended = run_to_end("clock").exit_code(0).stderr("");
-    let text = ended.text();
-    for time in ["1 ms", "100 us"] {
+    let text = shown("clock");
+    for time in ["1 ms", "100 µs"] {
         let begin = format!("sleep {time} ");
         let sentence = text.lines().find(|line| line.starts_with(&begin));
         let sentence = sentence.unwrap_or_else(|| panic!("nothing about {time}:\n{text}"));
@@ -249,7 +200,8 @@ fn state_is_written_as_csv_and_chart() {
 /// Returns what `minder clock` states if it is started with this slack.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn state_with_slack(slack: Duration) -> String {
-    let ended = Run::start(minder("clock").timer_slack(slack)).wait().exit_code(0).stderr("");
+    let mut clock = minder("clock");
+    let ended = Run::start(clock.env("LC_ALL", "C.UTF-8").timer_slack(slack)).wait().exit_code(0).stderr("");
     let text = ended.text();
     let (_, remarks) = text.split_once("\nUnusual:\n").unwrap_or_else(|| panic!("no remark:\n{text}"));
     // Remarks are wrapped.
@@ -260,9 +212,9 @@ fn state_with_slack(slack: Duration) -> String {
 #[test]
 fn inherited_slack_is_unusual() {
     let remarks = state_with_slack(Duration::from_micros(400));
-    assert!(remarks.contains("The timer slack is 400 us, not 50 us: sleeps and time-outs"), "{remarks}");
+    assert!(remarks.contains("The timer slack is 400 µs, not 50 µs: sleeps and time-outs"), "{remarks}");
     let remarks = state_with_slack(Duration::from_nanos(1));
-    assert!(remarks.contains("The timer slack is 1 ns, not 50 us: timers of this process"), "{remarks}");
+    assert!(remarks.contains("The timer slack is 1 ns, not 50 µs: timers of this process"), "{remarks}");
     // As a job, with the slack of the flag.
     let line = "run -j1 --no-record --timer-slack 0.3ms MINDER clock ::: --json";
     let rows = json(&run_to_end(line).exit_code(0).stderr("").text(), STATE);
@@ -276,10 +228,10 @@ fn inherited_slack_is_unusual() {
 fn every_way_has_a_row_in_every_table() {
     // Few sleeps: while other programs run, each waits for a processor, and for the load.
     let (_dir, chart, line) = with_chart("clock measure --count 4 --load 2");
-    let text = run_to_end(&line).exit_code(0).stderr("").text();
+    let text = shown(&line);
     let mut titles = Vec::new();
     for load in ["idle", "2 threads compute"] {
-        for time in ["1 ms", "100 us"] {
+        for time in ["1 ms", "100 µs"] {
             let is_title =
                 |line: &str| line.contains(&format!(" {time} ")) || line.contains(&format!(" {time},"));
             let mut lines = text.lines().skip_while(|line| {
@@ -291,13 +243,13 @@ fn every_way_has_a_row_in_every_table() {
             let head = lines.next().unwrap_or_default();
             let names: Vec<&str> = head.split_whitespace().collect();
             assert_eq!(names[..6], ["way", "p50", "p99", "p99.9", "max", "CPU"], "{text}");
-            assert!(head.ends_with("  1 us to 10 ms"), "{text}");
+            assert!(head.ends_with("  1 µs to 10 ms"), "{text}");
             let rows: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
             let first = |row: &&str| row.split(' ').next().unwrap_or_default().to_owned();
             assert_eq!(rows.iter().map(first).collect::<Vec<_>>(), ways(), "{text}");
             // Five times, and a bar at least.
             assert!(rows.iter().all(|row| row.split_whitespace().count() >= 12), "{text}");
-            titles.push(format!("sleeps of {time}, {load}"));
+            titles.push(format!("sleeps of {time}, {load}").replace('µ', "u"));
         }
     }
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
@@ -664,9 +616,9 @@ fn killed_sweep_leaves_no_process() {
 
 #[test]
 fn watch_prints_a_line_for_each_interval() {
-    let text = run_to_end("clock watch --lines 21 --interval 0.1").exit_code(0).stderr("").text();
+    let text = shown("clock watch --lines 21 --interval 0.1");
     let states = if cfg!(windows) { "tick" } else { "slack" };
-    let heading = ["s", "sleeps", "p50", "p99", "max", "CPU", "load", states, "1", "us", "to", "10", "ms"];
+    let heading = ["s", "sleeps", "p50", "p99", "max", "CPU", "load", states, "1", "µs", "to", "10", "ms"];
     let lines: Vec<Vec<&str>> = text
         .lines()
         .skip_while(|line| line.is_empty() || line.starts_with("Note: "))

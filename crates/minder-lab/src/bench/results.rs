@@ -260,13 +260,13 @@ CPU time of one wait, all threads, median of 3 rounds:
 
 objects    epoll  pool
       2   200 ns     -
-     64  1.50 us     -
+     64  1.50 µs     -
 
 Wall time of one wait:
 
 objects    epoll  pool
       2   400 ns     -
-     64  3.00 us     -
+     64  3.00 µs     -
 
 Not measured:
   pool, 2, 64 objects: {reason}

@@ -3,7 +3,7 @@
 use minder_ui::symbols::Symbols;
 
 /// The heading of a column of histograms.
-pub(super) const HEADING: &str = "1 us to 10 ms";
+pub(super) const HEADING: &str = "1 µs to 10 ms";
 
 /// The characters of the bars, from low to high.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use minder_ui::rows::CsvTable;
 
-use super::output::asked;
+use super::output::asked_ascii;
 use super::sleeps::load_text;
 use crate::chart::{Axis, Chart, Curve, Panel, Scale, Unit, noted};
 use minder_ui::count;
@@ -29,7 +29,7 @@ struct Way {
 pub(super) fn chart(rows: &CsvTable, machine: &str) -> Result<Chart> {
     let ways = rows.rows.iter().map(|row| way(rows, row)).collect::<Result<Vec<_>>>()?;
     let panel = |ways: &[Way]| Panel {
-        title: format!("sleeps of {}, {}", asked(ways[0].time), load_text(ways[0].load)),
+        title: format!("sleeps of {}, {}", asked_ascii(ways[0].time), load_text(ways[0].load)),
         axis: Axis { label: "later than asked for".to_owned(), unit: Unit::Nanoseconds },
         curves: ways.iter().map(|way| way.curve.clone()).collect(),
     };

@@ -10,7 +10,7 @@ use minder::clock::{Precision, SleepMethod};
 use minder_bench::{SleepStats, SleepWay};
 
 use super::clock_facts::ClockFacts;
-use super::output::{asked, columns, integer, nanoseconds, note, row, short};
+use super::output::{asked, asked_ascii, columns, integer, nanoseconds, note, row, short};
 use super::sleep_chart;
 use super::sleeps::{Case, Sleeps};
 use super::unusual;
@@ -20,6 +20,7 @@ use crate::measuring::{self, BufferedStdout, Session};
 use minder_ui::count;
 use minder_ui::format::{fill_lines, nanos};
 use minder_ui::rows::{Rows, Value};
+use minder_ui::symbols::Symbols;
 use minder_ui::table::{Column, Table};
 
 /// The sleeps by each way.
@@ -169,7 +170,7 @@ fn properties(facts: &ClockFacts, sleeps: &Sleeps, remarks: &[String]) -> Vec<(S
     }
     for it in &sleeps.0 {
         let Some(stats) = it.lateness.stats() else { continue };
-        let item = format!("sleep {}, {}", it.case.way, asked(it.case.time));
+        let item = format!("sleep {}, {}", it.case.way, asked_ascii(it.case.time));
         all.push((item.clone(), "sleeps", integer(stats.count)));
         for (property, late) in [
             ("p50_ns", stats.p50),
@@ -181,6 +182,8 @@ fn properties(facts: &ClockFacts, sleeps: &Sleeps, remarks: &[String]) -> Vec<(S
             all.push((item.clone(), property, nanoseconds(late)));
         }
     }
-    all.extend(remarks.iter().map(|text| ("system".to_owned(), "unusual", Value::Text(text.clone()))));
+    // Rows are the same in every locale.
+    let remark = |text: &String| Value::Text(Symbols::Ascii.convert(text).into_owned());
+    all.extend(remarks.iter().map(|text| ("system".to_owned(), "unusual", remark(text))));
     all
 }

@@ -174,7 +174,7 @@ mod tests {
     fn each_unusual_fact_has_a_remark() {
         let mut facts = usual();
         facts.stated.timer_slack = Some(Duration::from_millis(7));
-        assert!(one(&facts).starts_with("The timer slack is 7 ms, not 50 us"));
+        assert!(one(&facts).starts_with("The timer slack is 7 ms, not 50 µs"));
         facts.stated.timer_slack = Some(Duration::from_nanos(1));
         assert!(one(&facts).contains("more exact"));
         facts.stated.timer_slack = Some(Duration::ZERO);

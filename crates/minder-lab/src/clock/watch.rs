@@ -13,7 +13,7 @@ use minder_bench::{Lateness, SleepStats, SleepWay};
 use minder_os::host_stats;
 
 use super::histogram::{Bars, HEADING};
-use super::output::{asked, columns, integer, nanoseconds, note, row, short};
+use super::output::{asked_ascii, columns, integer, nanoseconds, note, row, short};
 use super::sleeps::select_ways;
 use crate::chart::{Axis, Chart, Curve, Panel, Scale, Unit, machine};
 use crate::flags::WatchFlags;
@@ -172,7 +172,7 @@ fn draw(flags: &WatchFlags, lines: &VecDeque<Line>) -> Chart {
         curve("max", &|stats| stats.max),
     ];
     Chart {
-        title: format!("How late sleeps of {} end", asked(flags.time)),
+        title: format!("How late sleeps of {} end", asked_ascii(flags.time)),
         subtitle: format!(
             "{}{}, {}",
             machine(),

@@ -164,7 +164,7 @@ Examples:
   minder clock sweep                what a setting of one process does for others
   minder clock watch                a line every second
 
-The state takes about a second. It sleeps 200 times for 1 ms and for 100 us, by the sleep of
+The state takes about a second. It sleeps 200 times for 1 ms and for 100 µs, by the sleep of
 the standard library and by the most exact timer of this system.
 
   unit       what the system states for a clock; deadlines have this unit
@@ -197,7 +197,7 @@ meets all of them. No slack, tick or priority is changed.
 Ways to sleep:
   thread-sleep     Rust's std::thread::sleep
   precise          minder::clock::Sleeper: the most exact timer of the system
-  thrifty          the same for most of the time; it spins for the rest, at most 60 us
+  thrifty          the same for most of the time; it spins for the rest, at most 60 µs
 Unix:
   clock-nanosleep  until an absolute time (not on macOS and OpenBSD)
   poll, ppoll      without descriptors; poll takes milliseconds, rounded up
@@ -217,8 +217,8 @@ Windows:
 Columns of the tables:
   p50 p99 p99.9    50, 99 and 99.9 % of the sleeps were at most so late; `max` is the latest
   CPU              the mean CPU time of one sleep
-  1 us to 10 ms    a histogram of the lateness: four bars for each factor of ten; the first
-                   bar is less than 1 us, the last one 10 ms and more
+  1 µs to 10 ms    a histogram of the lateness: four bars for each factor of ten; the first
+                   bar is less than 1 µs, the last one 10 ms and more
 
 Columns of --csv and --json, in nanoseconds:
   way asked_ns load sleeps early min_ns p50_ns p90_ns p99_ns p999_ns max_ns mean_ns cpu_ns
@@ -278,7 +278,7 @@ Columns:
   CPU              the CPU time of this thread, as a part of the interval
   load             the load average of the machine (not on Windows)
   slack, tick      what the system states now
-  1 us to 10 ms    a histogram, as in `minder clock measure`
+  1 µs to 10 ms    a histogram, as in `minder clock measure`
 
 Columns of --csv and --json, in nanoseconds, `seconds` since the start:
   seconds sleeps early p50_ns p99_ns max_ns mean_ns cpu_ns load states_ns

@@ -231,7 +231,9 @@ impl Session {
         }
         self.is_progress_shown = true;
         let width = terminal_size().map_or(80, |size| usize::from(size.columns));
-        let line = format!("\r{}\x1b[K", Symbols::of_locale().shorten(line, width.saturating_sub(1)));
+        let symbols = Symbols::of_locale();
+        let line = symbols.shorten(&symbols.convert(line), width.saturating_sub(1));
+        let line = format!("\r{line}\x1b[K");
         write_stderr(line.as_bytes());
     }
 

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use anyhow::Result;
 
 use super::session::Session;
+use minder_ui::symbols::Symbols;
 use minder_ui::with_stdout;
 
 /// A buffer that [`flush_to_stdout`](Self::flush_to_stdout) writes. Clones share it.
@@ -39,14 +40,15 @@ impl Write for BufferedStdout {
 }
 
 impl BufferedStdout {
-    /// Writes the buffer to standard output and empties it. Signals are handled while the reader is
-    /// slow.
+    /// Writes the buffer to standard output in the characters of the locale, and empties it. Signals are
+    /// handled while the reader is slow.
     ///
     /// # Errors
     /// [`QuietEnd`]; other errors of the write.
     pub(crate) fn flush_to_stdout(&self, session: &mut Session) -> Result<()> {
-        let bytes = self.0.take();
-        match session.run_interruptibly(move || with_stdout(|out| Ok(out.write_all(&bytes)?)))? {
+        let text = String::from_utf8(self.0.take())?;
+        let text = Symbols::of_locale().convert(&text).into_owned();
+        match session.run_interruptibly(move || with_stdout(|out| Ok(out.write_all(text.as_bytes())?)))? {
             Some(written) => match written? {
                 code if code == ExitCode::SUCCESS => Ok(()),
                 code => Err(QuietEnd(code).into()),

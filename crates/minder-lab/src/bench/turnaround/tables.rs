@@ -9,7 +9,6 @@ use super::summary::{Group, Summary};
 use crate::bench::spec::note;
 use minder_ui::count;
 use minder_ui::format::nanos;
-use minder_ui::symbols::Symbols;
 use minder_ui::table::{Column, Table};
 
 /// Writes the tables of all groups.
@@ -17,7 +16,6 @@ pub(super) fn write(summary: &Summary, processors: usize, out: &mut dyn Write) -
     if let Some(note) = note() {
         writeln!(out, "Note: {note}.\n")?;
     }
-    let symbols = Symbols::of_locale();
     for (at, group) in summary.groups().into_iter().enumerate() {
         if at > 0 {
             writeln!(out)?;
@@ -25,9 +23,7 @@ pub(super) fn write(summary: &Summary, processors: usize, out: &mut dyn Write) -
         let repetitions = summary.repetitions(group);
         let rounds = if repetitions > 1 { format!(", median of {repetitions}") } else { String::new() };
         let on = count(processors as u64, "processor");
-        let name = group.to_string();
-        let name = symbols.convert(&name);
-        writeln!(out, "{name}, on {on}{rounds}. Elapsed time by the number of computations:\n")?;
+        writeln!(out, "{group}, on {on}{rounds}. Elapsed time by the number of computations:\n")?;
         by_count(summary, group, |it| it.elapsed.as_secs_f64(), |value| nanos(value * 1e9), out)?;
         writeln!(out, "\nMean relative turnaround:\n")?;
         by_count(summary, group, |it| it.turnaround, |value| format!("{value:.2}"), out)?;
