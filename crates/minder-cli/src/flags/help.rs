@@ -41,8 +41,11 @@ pub(crate) struct CompletionsFlags {
 
 const COMPLETIONS: &str = "\
 Installation:
-  bash        minder completions bash > ~/.local/share/bash-completion/completions/minder
-  zsh         minder completions zsh > DIR/_minder, with DIR in $fpath before compinit
+  bash        minder completions bash >
+                ~/.local/share/bash-completion/completions/minder
+  zsh         minder completions zsh > DIR/_minder, with DIR in $fpath
+                before compinit
   fish        minder completions fish > ~/.config/fish/completions/minder.fish
-  elvish      minder completions elvish > ~/.config/elvish/lib/minder.elv, then `use minder`
+  elvish      minder completions elvish > ~/.config/elvish/lib/minder.elv
+                then `use minder`
   powershell  minder completions powershell >> $PROFILE";

@@ -103,60 +103,63 @@ Examples:
   minder log                                  runs, newest first
   minder log last                             the jobs of the last run
   minder log last 17                          everything about one job
-  minder log last 17 --stdout                 its output, after minder run --keep-output
+  minder log last 17 --stdout                 its output, if it is kept
   minder log last 17 --stderr --attempt 1     that of its first try
-  minder log 61c0 --failed                    failed jobs, with the last lines of their output
+  minder log 61c0 --failed                    failed jobs, and their last lines
   minder log 61c0 --slow 5                    the five slowest jobs
-  minder log last --failed --match x86        failed jobs with this text in their command
-  minder log --follow                         jobs of the last run as they finish
+  minder log last --failed --match x86        failed jobs with this text
+  minder log --follow                         jobs of the last run as they end
   minder log 61c0 --csv > jobs.csv            for a spreadsheet
-  minder log last --junit > report.xml        for a continuous integration service
+  minder log last --junit > report.xml        for continuous integration
   minder log last --json | jq -r 'select(.exit != 0).args[0]'
   minder log last 17 --json | jq -r .command  the command of a job, to be pasted
   minder log --sqlite runs.db                 all runs, as a database
   minder log last --sql 'select args, wall from jobs order by wall desc limit 5'
-  minder log --sql 'select run, count(*), sum(user + system) from jobs group by run'
-  minder log --prune --dry-run                runs that would be removed, and why
+  minder log --sql 'select run, count(*), sum(wall) from jobs group by run'
+  minder log --prune --dry-run                runs that would be removed
 
 Columns:
   runs      run at command jobs failed elapsed state note
-  attempts  run attempt version pid at succeeded failed elapsed cpu why timed_out
-            retried cut not_run slots cpus memory cpu_busy cpu_idle own_rss
-  jobs      run job args at wall user system ready main rss exit signal error out err
-            leaked tail out_tail timed_out attempts cause
-  tries     run job try at wall user system exit signal out err tail out_tail timed_out
-            cause
+  attempts  run attempt version pid at succeeded failed elapsed cpu why
+            timed_out retried cut not_run slots cpus memory cpu_busy cpu_idle
+            own_rss
+  jobs      run job args at wall user system ready main rss exit signal error
+            out err leaked tail out_tail timed_out attempts cause
+  tries     run job try at wall user system exit signal out err tail out_tail
+            timed_out cause
 
-With JOB, --json and --csv also have command, cwd, environment and output (the files with
-output that was not shown yet).
+With JOB, --json and --csv also have command, cwd, environment and output (the
+files with output that was not shown yet).
 
-`at` is in seconds since 1970; wall, user, system, elapsed and cpu are in seconds;
-rss, out and err are in bytes. A job has an exit code, or the signal that ended it,
-or the error that kept it from starting. `tail` is the end of a failed job's stderr,
-`out_tail` that of its stdout. `timed_out` is set for a job that exceeded --timeout,
-`attempts` is how often it was started, `cause` shows whether memory ran short. Each
-invocation of minder for a run is an attempt; `cut` counts the jobs that it killed,
-which run again. The table of tries is for queries: it has the starts of a job that
-failed and were followed by another one (--retries).
+`at` is in seconds since 1970; wall, user, system, elapsed and cpu are in
+seconds; rss, out and err are in bytes. A job has an exit code, or the signal
+that ended it, or the error that kept it from starting. `tail` is the end of a
+failed job's stderr, `out_tail` that of its stdout. `timed_out` is set for a job
+that exceeded --timeout, `attempts` is how often it was started, `cause` shows
+whether memory ran short. Each invocation of minder for a run is an attempt;
+`cut` counts the jobs that it killed, which run again. The table of tries is for
+queries: it has the starts of a job that failed and were followed by another one
+(--retries).
 
-`ready` is how long the main thread of a job waited for a processor, `main` how long it
-ran, if others did more than a tenth of the work (Linux). `cpu_busy` and `cpu_idle` are
-those of all processors of the machine; `own_rss` is the memory of minder, above which
-an rss is that of the job.
+`ready` is how long the main thread of a job waited for a processor, `main` how
+long it ran, if others did more than a tenth of the work (Linux). `cpu_busy` and
+`cpu_idle` are those of all processors of the machine; `own_rss` is the memory
+of minder, above which an rss is that of the job.
 
 Tables show control characters as \\n, \\x1b …; data is exact. In JSON, args and
-command are lists, and bytes that are not UTF-8 are {\"base64\": \"…\"}. In CSV and SQL,
-args_form, command_form, tail_form and out_tail_form name the format of the value: text;
-base64 (SQL: bytes, a blob) if it is not UTF-8; json if it is a list of several values.
-In the CSV of a query, blobs are base64.
+command are lists, and bytes that are not UTF-8 are {\"base64\": \"…\"}. In CSV and
+SQL, args_form, command_form, tail_form and out_tail_form name the format of the
+value: text; base64 (SQL: bytes, a blob) if it is not UTF-8; json if it is a
+list of several values. In the CSV of a query, blobs are base64.
 
-Once a day, a recorded run removes old runs, as --prune does immediately: those without
-a write for 30 days, then the oldest beyond 1,000 runs or 1 GiB. minder keeps a run that
-is still running, and for 30 days a run with output that was not shown.
+Once a day, a recorded run removes old runs, as --prune does immediately: those
+without a write for 30 days, then the oldest beyond 1,000 runs or 1 GiB. minder
+keeps a run that is still running, and for 30 days a run with output that was
+not shown.
 
-The list of runs shows the beginning of each command and its first arguments. A damaged
-record is shown as far as it can be read; a message on stderr names it. To finish a run
-that was killed: minder resume RUN.
+The list of runs shows the beginning of each command and its first arguments. A
+damaged record is shown as far as it can be read; a message on stderr names it.
+To finish a run that was killed: minder resume RUN.
 
 Exit status:
   0        everything was shown, of a damaged record all that can be read

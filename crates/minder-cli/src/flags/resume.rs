@@ -156,21 +156,23 @@ Examples:
   minder resume 61c0 -j8 --bar      another one, with other flags
   minder resume --failed            the failed jobs, too
   minder resume --dry-run           print what would run
-  seq 1000 | minder resume          the same input again, if it came through a pipe
+  seq 1000 | minder resume          its input again, if that was a pipe
 
-A run can be resumed whatever ended it: Ctrl-C, kill -9, a full disk, a power failure.
-Its command, arguments, directory and flags come from its record. The flags above
-override the recorded ones for this attempt. All other flags of `minder run` decide
-what the jobs are and where their results are stored, and cannot be changed.
+A run can be resumed whatever ended it: Ctrl-C, kill -9, a full disk, a power
+failure. Its command, arguments, directory and flags come from its record. The
+flags above override the recorded ones for this attempt. All other flags of
+`minder run` decide what the jobs are and where their results are stored, and
+cannot be changed.
 
 Jobs that have finished do not run again, even if they failed: see --failed, and
-`minder retry`. Jobs that were running are run again. Output that was not shown yet is
-shown. A run of which nothing is left is not changed, and the exit status is 0. A run
-that another minder works on is refused.
+`minder retry`. Jobs that were running are run again. Output that was not shown
+yet is shown. A run of which nothing is left is not changed, and the exit status
+is 0. A run that another minder works on is refused.
 
-Not in the record, and so not resumable this way: runs with --no-record, and runs that
-continue a joblog (`minder run --resume --joblog FILE COMMAND…`). Arguments that came
-through a pipe are not in the record either: give the same input again.
+Not in the record, and so not resumable this way: runs with --no-record, and
+runs that continue a joblog (`minder run --resume --joblog FILE COMMAND…`).
+Arguments that came through a pipe are not in the record either: give the same
+input again.
 
 The exit status is that of `minder run`, for the jobs of this attempt.";
 
@@ -181,16 +183,17 @@ Examples:
   minder retry --retries 3          up to three attempts of each
   minder retry --dry-run            print what would run
 
-Exactly the jobs run whose last result in the record is a failure: an exit status other
-than 0, a signal, a time-out, short memory, or a program that could not be started. Jobs
-that never ran or were interrupted have no result, and do not run: `minder resume` runs
-these, `minder resume --failed` both. A job that succeeds now counts as succeeded, so
-that the next `minder retry` runs only what still fails. If no job has failed, nothing
-runs, the record is not changed, and the exit status is 0.
+Exactly the jobs run whose last result in the record is a failure: an exit
+status other than 0, a signal, a time-out, short memory, or a program that could
+not be started. Jobs that never ran or were interrupted have no result, and do
+not run: `minder resume` runs these, `minder resume --failed` both. A job that
+succeeds now counts as succeeded, so that the next `minder retry` runs only what
+still fails. If no job has failed, nothing runs, the record is not changed, and
+the exit status is 0.
 
-The command, arguments, directory and flags of the run come from its record. The flags
-above override the recorded ones for this attempt. Arguments that came through a pipe
-are not in the record: give the same input again.
+The command, arguments, directory and flags of the run come from its record. The
+flags above override the recorded ones for this attempt. Arguments that came
+through a pipe are not in the record: give the same input again.
 
 The exit status is that of `minder run`, for the jobs of this attempt.";
 

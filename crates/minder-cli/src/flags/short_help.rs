@@ -254,6 +254,23 @@ mod tests {
     }
 
     #[test]
+    fn long_help_is_not_broken_on_a_small_terminal() {
+        let mut minder = Flags::command_of_width(80);
+        minder.build();
+        for path in paths() {
+            let help = rendered(&path, 80, true);
+            let wide = help.lines().find(|line| line.chars().count() > 80);
+            assert_eq!(wide, None, "{path}");
+            let command = path.split_whitespace().try_fold(&minder, |it, name| it.find_subcommand(name));
+            let text = command.and_then(Command::get_after_long_help).map(ToString::to_string);
+            let text = text.unwrap_or_default();
+            // clap breaks a line that is too long, and leaves a stub.
+            let broken = text.lines().find(|line| !help.lines().any(|it| it == *line));
+            assert_eq!(broken, None, "{path}");
+        }
+    }
+
+    #[test]
     fn long_help_of_run_begins_with_the_short_one() {
         for columns in [80, 100] {
             let short = rendered("run", columns, false);

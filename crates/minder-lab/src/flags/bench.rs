@@ -201,37 +201,41 @@ const WAIT: &str = "\
 Examples:
   minder bench wait                           a table of medians
   minder bench wait --svg wait.svg            and a chart of them
-  minder bench wait --csv > wait.csv          every measurement, for a program of your own
+  minder bench wait --csv > wait.csv          every measurement, for a program
   minder bench wait --objects 2..16384        a size of each power of two
   minder bench wait --mechanism epoll --mechanism select
 
-One of N objects is signalled, a mechanism waits and reports which, and the object is reset.
-The cost of the signal and the reset alone is subtracted. Each object is equally likely.
-With 0 objects it is a poll, which does not wait.
+One of N objects is signalled, a mechanism waits and reports which, and the
+object is reset. The cost of the signal and the reset alone is subtracted. Each
+object is equally likely. With 0 objects it is a poll, which does not wait.
 
 Mechanisms:
   epoll, iocp …  those of minder, by the names of `minder doctor`
-  pool           resident threads with 63 objects each, all dispatched and recalled at
-                 each wait; up to 64 objects without threads
+  pool           resident threads with 63 objects each, all dispatched and
+                 recalled at each wait; up to 64 objects without threads
+
 Unix:
   select         the system call, with sets of any size
   bare-poll      the system call, without a library around it
   bare-epoll     epoll_wait, without a library around it (Linux)
-  thread-each    a thread for each object, blocked in a read, which reports to the waiter
+  thread-each    a thread for each object, blocked in a read, which reports to
+                 the waiter
+
 Windows:
   bare-wfmo      one WaitForMultipleObjects, which takes 64 objects
   scan           the same for each 64 objects, without waiting, in a loop
   threads-at-each-wait   threads with 63 objects each, started for each wait
-  posting-pool   resident threads with 63 objects each, which stay in their calls and
-                 post signalled objects to a completion port; with 0 objects the bare call
+  posting-pool   resident threads with 63 objects each, which stay in their
+                 calls and post signalled objects to a completion port; with 0
+                 objects the bare call
 
 Columns:
   mechanism objects round waits cpu_ns wall_ns
 
-cpu_ns is the CPU time of one wait, of all threads together; wall_ns is the time that
-passed. After Ctrl-C the measurements so far are shown. Cases that this machine cannot
-measure are listed with the reason. Under Wine each row has a column `note`: the times are
-those of Wine.
+cpu_ns is the CPU time of one wait, of all threads together; wall_ns is the time
+that passed. After Ctrl-C the measurements so far are shown. Cases that this
+machine cannot measure are listed with the reason. Under Wine each row has a
+column `note`: the times are those of Wine.
 
 Exit status:
   0        all cases that this machine can measure were measured
@@ -244,34 +248,39 @@ const EXIT: &str = "\
 Examples:
   minder bench exit                           tables of medians
   minder bench exit --live 10,1000            fewer children
-  minder bench exit --csv > exit.csv          every measurement, for a program of your own
+  minder bench exit --csv > exit.csv          every measurement, for a program
   minder bench exit --mechanism epoll --mechanism sigchld-each
 
-N children live. `one` is the cost of one exit among them: a random child is killed, its
-exit is observed and the child is reaped. `burst` kills all N at once, and is the cost of
-one of these exits. An exit that is not observed within ten seconds is reported as lost.
+N children live. `one` is the cost of one exit among them: a random child is
+killed, its exit is observed and the child is reaped. `burst` kills all N at
+once, and is the cost of one of these exits. An exit that is not observed within
+ten seconds is reported as lost.
 
 Mechanisms:
   epoll, iocp …  those of minder, by the names of `minder doctor`
-  floor          waitpid of the child that was killed (Windows: WaitForSingleObject): the
-                 least possible cost; it observes no other exit
+  floor          waitpid of the child that was killed (Windows:
+                 WaitForSingleObject): the least possible cost; it observes no
+                 other exit
   thread-each    a thread for each child, in waitpid or WaitForSingleObject
+
 Unix:
   thread-one     one thread for all, in waitpid(-1)
 Linux:
   sigchld-any    the signal, then waitpid(-1) until no more child has exited
   sigchld-each   the signal, then waitpid of each live child, as libuv does
+
 Windows:
-  scan           after an exit, WaitForMultipleObjects of all children, 64 by each call
+  scan           after an exit, WaitForMultipleObjects of all children, 64 by
+                 each call
 
 Columns:
   mechanism kind live round exits cpu_ns wall_ns
 
-cpu_ns is the CPU time of one exit, of the whole process and with the kill; wall_ns is the
-time that passed. No child is left behind, on Linux not even after kill -9; processes that a
-child starts are not killed. After Ctrl-C the measurements so far are shown. On Windows CPU
-time has steps of 1/64 s, too coarse for so few exits: use wall time. Under Wine there is a
-column `note`.
+cpu_ns is the CPU time of one exit, of the whole process and with the kill;
+wall_ns is the time that passed. No child is left behind, on Linux not even
+after kill -9; processes that a child starts are not killed. After Ctrl-C the
+measurements so far are shown. On Windows CPU time has steps of 1/64 s, too
+coarse for so few exits: use wall time. Under Wine there is a column `note`.
 
 Exit status:
   0        all cases that this machine can measure were measured
@@ -286,27 +295,32 @@ Examples:
   minder bench spawn --parent-mib 16..1024    a size of each power of two
   minder bench spawn --child /bin/true --csv > spawn.csv
 
-The parent has this much memory, in the smallest pages, and starts a child with two pipes.
-The call alone is measured: the program is looked up in PATH before, and the exit of the
-child is waited for between the starts.
+The parent has this much memory, in the smallest pages, and starts a child with
+two pipes. The call alone is measured: the program is looked up in PATH before,
+and the exit of the child is waited for between the starts.
 
 Mechanisms:
   minder       with a new session and a pidfd (Windows: a new job object)
-  set          the same by a ChildSet, which watches the child; the set is made once
+  set          the same by a ChildSet, which watches the child; the set is made
+               once
+
 Unix:
-  posix_spawn  Rust's standard library; no session and no pidfd, for which it would fork
+  posix_spawn  Rust's standard library; no session and no pidfd, for which it
+               would fork
   fork         the same with setsid between fork and exec; no pidfd
+
 Windows:
   std          Rust's standard library; no job object
-  create-process   CreatePipe twice and CreateProcessW, without a library; no job object
+  create-process   CreatePipe twice and CreateProcessW, without a library; no
+                   job object
 
 Columns:
   mechanism parent_mib round spawns cpu_ns wall_ns
 
-cpu_ns is the CPU time of the parent alone; wall_ns is the time that passed until the child
-runs its program (Windows: until the process exists). After Ctrl-C the measurements so far
-are shown. On Windows CPU time has steps of 1/64 s: use wall time. Under Wine there is a
-column `note`.
+cpu_ns is the CPU time of the parent alone; wall_ns is the time that passed
+until the child runs its program (Windows: until the process exists). After
+Ctrl-C the measurements so far are shown. On Windows CPU time has steps of 1/64
+s: use wall time. Under Wine there is a column `note`.
 
 Exit status:
   0        all cases that this machine can measure were measured
@@ -318,12 +332,12 @@ Exit status:
 const SWEEP: &str = "\
 Examples:
   minder bench sweep                          tables of medians
-  minder bench sweep --block 1,32             the sizes of the published experiment
-  minder bench sweep --cells 105910837        its number of cells, which need 2 GiB
-  minder bench sweep --csv > sweep.csv        every measurement, for a program of your own
+  minder bench sweep --block 1,32             sizes of the published experiment
+  minder bench sweep --cells 105910837        its cells, which need 2 GiB
+  minder bench sweep --csv > sweep.csv        every measurement, for a program
 
-A chain of N cells of 16 bytes is in a heap with blocks of some size. Each phase is
-measured apart, in this order:
+A chain of N cells of 16 bytes is in a heap with blocks of some size. Each phase
+is measured apart, in this order:
   mark-live      all cells live: mark them
   sweep-live     … and sweep the heap
   mark-half      half of the cells were dropped at random: mark the others
@@ -333,22 +347,24 @@ measured apart, in this order:
   refill-dead    allocate all cells again
 
 Mechanisms:
-  inline         as in Emacs 28: each block has its marks and a link to the next block at
-                 its end; the sweep writes each dead cell to link it into a list. Each block
-                 follows the one before in memory
+  inline         as in Emacs 28: each block has its marks and a link to the next
+                 block at its end; the sweep writes each dead cell to link it
+                 into a list. Each block follows the one before in memory
   inline-shuffled   the same, with the blocks in random order
-  minder         the heap of minder: the marks are beside the blocks, and the sweep touches
-                 no cell. The marks of the last collection are cleared when the next one
-                 begins, which counts for mark-live, mark-half and sweep-dead
+  minder         the heap of minder: the marks are beside the blocks, and the
+                 sweep touches no cell. The marks of the last collection are
+                 cleared when the next one begins, which counts for mark-live,
+                 mark-half and sweep-dead
   minder-maintained   the same, but they were cleared before
 
 Columns:
   mechanism kind block_kib round cells cpu_ns wall_ns
 
-cpu_ns is the CPU time of one cell: of those that were marked, of all that were swept, of
-those that were allocated. wall_ns is the time that passed. After Ctrl-C the measurements so
-far are shown. If this machine has not enough free memory, nothing is measured. On Windows
-CPU time has steps of 1/64 s: use wall time. Under Wine there is a column `note`.
+cpu_ns is the CPU time of one cell: of those that were marked, of all that were
+swept, of those that were allocated. wall_ns is the time that passed. After
+Ctrl-C the measurements so far are shown. If this machine has not enough free
+memory, nothing is measured. On Windows CPU time has steps of 1/64 s: use wall
+time. Under Wine there is a column `note`.
 
 Exit status:
   0        all cases that this machine can measure were measured

@@ -161,16 +161,17 @@ Examples:
   minder clock --json | jq 'select(.property == \"timer_slack_ns\").value'
   minder clock measure              how late each way to sleep is
   minder clock measure --load 2     the same, and while two threads compute
-  minder clock sweep                what a setting of one process does for others
+  minder clock sweep                what a setting does for others
   minder clock watch                a line every second
 
-The state takes about a second. It sleeps 200 times for 1 ms and for 100 µs, by the sleep of
-the standard library and by the most exact timer of this system.
+The state takes about a second. It sleeps 200 times for 1 ms and for 100 µs, by
+the sleep of the standard library and by the most exact timer of this system.
 
   unit       what the system states for a clock; deadlines have this unit
   step       the distance of two different readings, measured
-  slack      how much later than its deadline the kernel may end a sleep of this process, so
-             that timers share an interrupt; children inherit it (Linux)
+  slack      how much later than its deadline the kernel may end a sleep of this
+             process, so that timers share an interrupt; children inherit it
+             (Linux)
   tick       most waits end at a tick (Windows)
 
 docs/clock.md describes how timers work on each system.
@@ -184,30 +185,35 @@ Exit status:
 
 const MEASURE: &str = "\
 Examples:
-  minder clock measure                          tables with a histogram of each way
+  minder clock measure                          tables with histograms
   minder clock measure --time 50us,2ms          other sleeps
-  minder clock measure --load 4                 idle, and while four threads compute
+  minder clock measure --load 4                 idle, and with four busy threads
   minder clock measure --way timerfd --way poll --count 10000
   minder clock measure --svg sleeps.svg         and a chart
-  minder clock measure --csv --each > each.csv  every sleep, for a program of your own
+  minder clock measure --csv --each > each.csv  every sleep, for a program
 
-Each way sleeps in turn, ten times a tenth of the sleeps, so that what else the machine does
-meets all of them. No slack, tick or priority is changed.
+Each way sleeps in turn, ten times a tenth of the sleeps, so that what else the
+machine does meets all of them. No slack, tick or priority is changed.
 
 Ways to sleep:
   thread-sleep     Rust's std::thread::sleep
   precise          minder::clock::Sleeper: the most exact timer of the system
-  thrifty          the same for most of the time; it spins for the rest, at most 60 µs
+  thrifty          the same for most of the time; it spins for the rest, at most
+                   60 µs
+
 Unix:
   clock-nanosleep  until an absolute time (not on macOS and OpenBSD)
   poll, ppoll      without descriptors; poll takes milliseconds, rounded up
+
 Linux:
   epoll-ms, epoll-ns   epoll_wait, in milliseconds, and epoll_pwait2
   timerfd          a read of a timer descriptor; it has no timer slack
   io_uring         a time-out of a ring; it has no timer slack
+
 macOS and BSD:
   kqueue           the time-out of kevent
   kqueue-timer     an EVFILT_TIMER (macOS, FreeBSD)
+
 Windows:
   sleep            Sleep, in milliseconds; it ends at a tick
   waitable-timer   a waitable timer; it ends at a tick
@@ -215,18 +221,21 @@ Windows:
   completion-port  the time-out of GetQueuedCompletionStatus; it ends at a tick
 
 Columns of the tables:
-  p50 p99 p99.9    50, 99 and 99.9 % of the sleeps were at most so late; `max` is the latest
+  p50 p99 p99.9    50, 99 and 99.9 % of the sleeps were at most so late; `max`
+                   is the latest
   CPU              the mean CPU time of one sleep
-  1 µs to 10 ms    a histogram of the lateness: four bars for each factor of ten; the first
-                   bar is less than 1 µs, the last one 10 ms and more
+  1 µs to 10 ms    a histogram of the lateness: four bars for each factor of
+                   ten; the first bar is less than 1 µs, the last one 10 ms and
+                   more
 
 Columns of --csv and --json, in nanoseconds:
-  way asked_ns load sleeps early min_ns p50_ns p90_ns p99_ns p999_ns max_ns mean_ns cpu_ns
+  way asked_ns load sleeps early min_ns p50_ns p90_ns p99_ns p999_ns max_ns
+  mean_ns cpu_ns
   with --each: way asked_ns load slept_ns late_ns cpu_ns
 
-`load` is the number of threads that computed. `early` is the number of sleeps that were
-shorter than asked for. The chart shows how late the latest of N sleeps is. Under Wine each
-row has a column `note`: the times are those of Wine.
+`load` is the number of threads that computed. `early` is the number of sleeps
+that were shorter than asked for. The chart shows how late the latest of N
+sleeps is. Under Wine each row has a column `note`: the times are those of Wine.
 
 Exit status:
   0        all ways that this machine has were measured
@@ -237,24 +246,30 @@ Exit status:
 
 const SWEEP: &str = "\
 Examples:
-  minder clock sweep                   settings of 1 to 15 ms, 4 s each: about a minute
+  minder clock sweep                   1 to 15 ms, 4 s each: about a minute
   minder clock sweep --hold 1 --setting 1,5,10,15
   minder clock sweep --svg sweep.svg --csv > sweep.csv
 
-A process has a setting: a timer slack of 1 to 15 ms (Linux), or a request for a tick of 1 to
-15 ms (Windows). Meanwhile it, a child of it and another process, which set nothing, measure:
+A process has a setting: a timer slack of 1 to 15 ms (Linux), or a request for a
+tick of 1 to 15 ms (Windows). Meanwhile it, a child of it and another process,
+which set nothing, measure:
 
-  states     what the system states to them: the slack, or the period of the tick
-  step       the step of the coarse clock, which is read cheaply and changes at a tick
-  sleep      the mean time of a sleep of 1 ms (Windows: Sleep(1)), by the monotonic clock
+  states     what the system states to them: the slack, or the period of the
+             tick
+  step       the step of the coarse clock, which is read cheaply and changes at
+             a tick
+  sleep      the mean time of a sleep of 1 ms (Windows: Sleep(1)), by the
+             monotonic clock
 
-The first line is without a setting. The setting ends with the process that has it, also
-after Ctrl-C and kill -9, so there is nothing to restore.
+The first line is without a setting. The setting ends with the process that has
+it, also after Ctrl-C and kill -9, so there is nothing to restore.
 
-Columns of --csv and --json, in nanoseconds; the setting is null in the first rows:
+Columns of --csv and --json, in nanoseconds; the setting is null in the first
+rows:
   setting_ns process states_ns step_ns sleeps mean_coarse_ns mean_ns p50_ns
 
-`process` is setter, other or child. `mean_coarse_ns` is the mean sleep by the coarse clock.
+`process` is setter, other or child. `mean_coarse_ns` is the mean sleep by the
+coarse clock.
 
 Exit status:
   0        all settings were measured
@@ -270,8 +285,8 @@ Examples:
   minder clock watch --lines 60 --csv > minute.csv
   minder clock watch --svg watch.svg         a chart after Ctrl-C
 
-One sleep follows another, and each line sums up those of one interval. It uses 2 to 4 % of a
-processor for sleeps of 1 ms.
+One sleep follows another, and each line sums up those of one interval. It uses
+2 to 4 % of a processor for sleeps of 1 ms.
 
 Columns:
   p50 p99 max      how late the sleeps were

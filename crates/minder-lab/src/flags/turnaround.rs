@@ -97,46 +97,54 @@ fn bounded<const MAX: u64>(text: &str) -> Result<Sizes, String> {
 /// The end of the long help.
 pub(super) const HELP: &str = "\
 Examples:
-  minder bench turnaround --quick             tables of medians, in about a minute
+  minder bench turnaround --quick             medians, in about a minute
   minder bench turnaround --svg turn.svg      with charts, in ten minutes
-  minder bench turnaround --full --xlsx t.xlsx   everything; Ctrl-C, and continue it later
-  minder bench turnaround --workload io --runner serial --runner timers --minutes 1
+  minder bench turnaround --full --xlsx t.xlsx   all; Ctrl-C, and continue
+  minder bench turnaround --workload io --runner timers --minutes 1
   taskset -c 0 minder bench turnaround        on one processor
   minder bench turnaround --equal --bias 30   computations of the same length
 
-The published test suite THRDPERF (1996): N computations, of which the I-th takes I times the
-bias, run serially or concurrently, longest first, which is the worst order, and shortest first.
+The published test suite THRDPERF (1996): N computations, of which the I-th
+takes I times the bias, run serially or concurrently, longest first, which is
+the worst order, and shortest first.
 
 Workloads:
-  cpu       computes until the CPU clock of the thread has advanced by the length
-  loops     computes a fixed number of loops, calibrated by that clock: the same work in
-            every form, so CPU time shows what a form costs
+  cpu       computes until the CPU clock of the thread has advanced by the
+            length
+  loops     computes a fixed number of loops, calibrated by that clock: the same
+            work in every form, so CPU time shows what a form costs
   io        sleeps until the length has passed
   mixed     alternates: computations 1, 3, 5 … compute, and 2, 4, 6 … sleep
+
 Forms:
   serial    one after the other on the caller's thread
   threads   threads of one pool, at most as many as the degree
-  children  a child process for each, at most as many at once as the degree: minder itself
+  children  a child process for each, at most as many at once as the degree:
+            minder itself
   timers    one thread that waits for all deadlines; only for io
 
 Columns:
-  workload runner degree order lengths bias_ms computations repetition processors elapsed_ms
-  model_elapsed_ms turnaround model_turnaround turnaround_p95 unresponsive_ms cpu_ms load
+  workload runner degree order lengths bias_ms computations repetition
+  processors elapsed_ms
+  model_elapsed_ms turnaround model_turnaround turnaround_p95 unresponsive_ms
+  cpu_ms load
 
-turnaround is the mean over the computations of the time from the start of the run until one
-is finished, divided by its length. The model shares the processors equally between the
-computations that run, and has no other cost. unresponsive_ms is the longest time for which
-the caller's thread was kept from its next duty: by a computation if it is serial, else by
-its wait for a processor; with children by starting them. cpu_ms is the CPU time of minder
-and of the children. load is the number of other processes that were ready to run before; on
-macOS and BSD it is the load average.
+turnaround is the mean over the computations of the time from the start of the
+run until one is finished, divided by its length. The model shares the
+processors equally between the computations that run, and has no other cost.
+unresponsive_ms is the longest time for which the caller's thread was kept from
+its next duty: by a computation if it is serial, else by its wait for a
+processor; with children by starting them. cpu_ms is the CPU time of minder and
+of the children. load is the number of other processes that were ready to run
+before; on macOS and BSD it is the load average.
 
-On Windows the CPU clock has steps of 1/64 s: cpu is calibrated loops there, and cpu_ms is
-coarse. Under Wine each row has a column `note`.
+On Windows the CPU clock has steps of 1/64 s: cpu is calibrated loops there, and
+cpu_ms is coarse. Under Wine each row has a column `note`.
 
 Exit status:
   0        all runs were measured
-  130      Ctrl-C, HUP, QUIT: the measurements so far are shown, and kept in the file if there is one
+  130      Ctrl-C, HUP, QUIT: the measurements so far are shown, and kept in the
+           file if there is one
   143      TERM: the same
   141      the reader of stdout closed it
   255      any other error; one line on stderr describes it";

@@ -32,16 +32,16 @@ Usage: parallel [FLAGS] [COMMAND…] < ARGUMENTS
        … | parallel --pipe [FLAGS] COMMAND…
        sem [--fg] [--id NAME] [-j N] [--st SECONDS] COMMAND…
 
-  -j N            run N jobs at once          -k           output in the order of the input
-  -X              many arguments per job      --colsep R   split lines into columns {1} {2} …
-  {} {.} {/} {//} {/.} {#} {%}                placeholders for the argument and its parts
-  --bar --eta     show the progress           --joblog F   write a line for each finished job
-  --resume        resume from a joblog        --halt now,fail=1   stop at the first failure
-  --env-setup     print env_parallel and parset for bash or zsh, to be read by eval
+  -j N            run N jobs at once       -k           output in input order
+  -X              many arguments per job   --colsep R   split lines: {1} {2} …
+  --bar --eta     show the progress        --joblog F   a line for each job
+  --resume        resume from a joblog     --halt now,fail=1   stop at a failure
+  {} {.} {/} {//} {/.} {#} {%}             the argument and its parts
+  --env-setup     print env_parallel and parset for bash or zsh, read by eval
 
-Without a command, each line of the input is a command. The flags of `minder run`
-work as well: see `minder run --help`. Jobs run only on this machine. minder does
-not run Perl.
+Without a command, each line of the input is a command. The flags of
+`minder run` work as well: see `minder run --help`. Jobs run only on this
+machine. minder does not run Perl.
 ";
 
 /// Prints what the options request. Returns `None` if they request a run.

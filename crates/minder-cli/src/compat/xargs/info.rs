@@ -20,7 +20,8 @@ minder as xargs: its command line, run by minder.
 Usage: xargs [OPTION]... [COMMAND [INITIAL-ARGUMENT]...] < ARGUMENTS
 
   -0, --null                  arguments end with NUL (find -print0)
-  -d, --delimiter=CHARACTER   arguments end with this character; \\n and other escapes
+  -d, --delimiter=CHARACTER   arguments end with this character; \\n and other
+                              escapes
   -a, --arg-file=FILE         read arguments from FILE; jobs read standard input
   -E END, -e, --eof[=END]     an argument END ends the input
   -I TEXT, -i, --replace[=TEXT]
@@ -38,9 +39,9 @@ Usage: xargs [OPTION]... [COMMAND [INITIAL-ARGUMENT]...] < ARGUMENTS
       --show-limits           print the limits on the length of a command
       --help, --version
 
-Without -0 and -d, blanks and newlines separate arguments, and quotes and backslashes
-protect them. Without a command, xargs runs echo. docs/from-xargs.md compares the options
-with those of `minder run`.
+Without -0 and -d, blanks and newlines separate arguments, and quotes and
+backslashes protect them. Without a command, xargs runs echo. docs/from-xargs.md
+compares the options with those of `minder run`.
 ";
 
 /// Prints what `--show-limits` prints, on stderr.
