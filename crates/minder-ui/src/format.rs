@@ -44,10 +44,18 @@ pub fn fill_lines(items: &[impl AsRef<str>], gap: &str, width: usize) -> Vec<Str
     lines
 }
 
-/// Breaks a text at spaces into lines of at most `width` characters, if a width is given.
+/// Breaks a text at spaces into lines of at most `width` characters, if a width is given. A number stays
+/// with its unit, the next word.
 pub fn fill_text(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
-    fill_lines(&text.split(' ').collect::<Vec<_>>(), " ", width).join("\n")
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match words.last_mut().filter(|last| last.ends_with(|c: char| c.is_ascii_digit())) {
+            Some(number) => *number = format!("{number} {word}"),
+            None => words.push(word.to_owned()),
+        }
+    }
+    fill_lines(&words, " ", width).join("\n")
 }
 
 /// Formats nanoseconds with three digits: `412 ns`, `1.23 µs`, `12.3 µs`, `130 µs`, `1.45 ms`. The
@@ -114,5 +122,6 @@ mod tests {
         assert_eq!(wrapped("longer than that", 3), ["longer", "than", "that"]);
         assert_eq!(fill_text("one two three", Some(7)), "one two\nthree");
         assert_eq!(fill_text("one two three", None), "one two three");
+        assert_eq!(fill_text("about 1.00 s, 2 jobs", Some(11)), "about\n1.00 s,\n2 jobs");
     }
 }

@@ -55,7 +55,7 @@ impl State {
 }
 
 /// Returns a line of a journal with other values of these members, and its checksum.
-fn with_members(line: &str, members: &[(&str, &str)]) -> String {
+pub(super) fn with_members(line: &str, members: &[(&str, &str)]) -> String {
     let (body, _) = line.split_once(",\"crc\":").expect("find checksum");
     let mut body = body.to_owned();
     for (key, value) in members {

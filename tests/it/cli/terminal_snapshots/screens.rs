@@ -2,7 +2,8 @@
 
 use regex::Regex;
 
-use super::{Terminal, even};
+use super::{Terminal, even, file};
+use crate::cli::advise::with_members;
 
 /// Columns and rows.
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
@@ -78,6 +79,70 @@ fn failures_and_their_record_fit_the_screen() {
             let varying = r"today \d+:\d+|\d+-\d+-\d+ \d+:\d+:\d+|/tmp/\S*";
             insta::assert_snapshot!(format!("{name}-{columns}"), replaced(&shown, varying, "_"));
         }
+    }
+}
+
+/// Changes the record of the only run, as if it had run on a certain machine.
+fn change_record(terminal: &Terminal) {
+    let runs = std::fs::read_dir(terminal.at("state/runs")).expect("list runs");
+    let run = runs.flatten().next().expect("find the run").path();
+    let journal = run.join("attempt-1.jsonl");
+    let changed = |line: &str| {
+        let event = |name: &str| line.starts_with(&format!("{{\"event\":\"{name}\""));
+        let members: &[(&str, &str)] = match () {
+            () if event("host") => &[("cpus", "2"), ("memory", "16000000000")],
+            () if event("ended") && line.contains("\"job\":6,") => &[
+                ("at", "1.0"),
+                ("wall", "8.0"),
+                ("user", "2.0"),
+                ("main", "2.0"),
+                ("system", "0"),
+                ("ready", "0"),
+            ],
+            () if event("ended") => &[
+                ("at", "1.0"),
+                ("wall", "1.0"),
+                ("user", "0.5"),
+                ("main", "0.5"),
+                ("system", "0"),
+                ("ready", "0"),
+            ],
+            () if event("over") => &[("elapsed", "10.0"), ("cpu_busy", "4.5"), ("cpu_idle", "15.5")],
+            () => &[],
+        };
+        with_members(line, members)
+    };
+    let text: String = file(&journal).lines().map(changed).collect();
+    std::fs::write(&journal, text).expect("write journal");
+}
+
+#[test]
+fn advice_about_a_run_fits_the_screen() {
+    for (columns, rows) in SIZES {
+        let Some(terminal) = open(columns, rows) else { return };
+        terminal.line("minder run -j2 'sleep 0.0{}; : a long line that has no end' ::: 1 2 3 4 5 6");
+        terminal.wait_for_prompt("6 jobs");
+        change_record(&terminal);
+        terminal.clear();
+        terminal.line("minder advise");
+        let screen = terminal.wait_for_prompt("Prediction error");
+        assert_fits(&terminal, "advise");
+        insta::assert_snapshot!(format!("advise-{columns}"), screen.trim_end());
+    }
+}
+
+#[test]
+fn state_of_the_clocks_fits_the_screen() {
+    for (columns, rows) in SIZES {
+        let Some(terminal) = open(columns, rows) else { return };
+        terminal.line("minder clock");
+        let screen = terminal.wait_for_prompt("load ");
+        assert_fits(&terminal, "clock");
+        // What is unusual is another text on each machine, and some have no name of a clock source.
+        let end = screen.find("\nload ").expect("find the load");
+        let shown = replaced(&screen[..end], r"(?m)^clock source .*\n", "");
+        let shown = replaced(&shown, r"[0-9.]+ (ns|µs|ms|s)\b", "TIME");
+        insta::assert_snapshot!(format!("clock-{columns}"), replaced(&shown, " {2,}", "  "));
     }
 }
 

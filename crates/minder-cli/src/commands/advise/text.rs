@@ -15,7 +15,7 @@ use minder_ui::table::{Column, Table, terminal_width};
 /// Prints the advice. `command` is the command line to type.
 pub(super) fn print(out: &mut dyn Write, advice: &Advice, command: &CommandLine) -> Result<()> {
     let width = terminal_width();
-    writeln!(out, "{}", fill_text(&work(advice), width))?;
+    writeln!(out, "{}\n", fill_text(&work(advice), width))?;
     let right = ["elapsed", "mean turnaround"].map(Column::right);
     let columns = [Column::left("")].into_iter().chain(right).chain([Column::right("p95").optional()]);
     let mut table = Table::new(out, columns.collect());
@@ -33,14 +33,14 @@ pub(super) fn print(out: &mut dyn Write, advice: &Advice, command: &CommandLine)
     };
     table.row(&row(&name, advised))?;
     table.finish()?;
-    writeln!(out, "{}", fill_text(&degree(advice), width))?;
+    writeln!(out, "\n{}", fill_text(&degree(advice), width))?;
     writeln!(out, "{}", fill_text(&order_reason(advice), width))?;
     if let Some(why) = command.keeps_order {
         let sentence = format!("This run cannot have another order: {why}.");
         writeln!(out, "{}", fill_text(&sentence, width))?;
     }
     // Not broken, so that it can be copied.
-    writeln!(out, "  {}", Symbols::of_locale().convert(&command.line))?;
+    writeln!(out, "\n  {}\n", Symbols::of_locale().convert(&command.line))?;
     writeln!(out, "Prediction error on this run: {:.0} %.", advice.error * 100.0)?;
     let doubts = advice.doubts.iter().filter_map(|doubt| doubt_text(doubt, advice));
     for sentence in missing(advice).into_iter().chain(doubts).chain(left_out(advice)) {
@@ -70,7 +70,10 @@ fn work(advice: &Advice) -> String {
 }
 
 fn row(name: &str, prediction: &Prediction) -> [String; 4] {
-    let times = |value: f64| if value < 9.95 { format!("{value:.1} x") } else { format!("{value:.0} x") };
+    let times = |value: f64| {
+        let digits = if value < 9.95 { 1 } else { 0 };
+        Symbols::of_locale().convert(&format!("{value:.digits$} ×")).into_owned()
+    };
     [format!("  {name}"), time(seconds(prediction.elapsed)), times(prediction.mean), times(prediction.p95)]
 }
 
@@ -325,9 +328,10 @@ Shortest first has the best mean turnaround; longest first would end 2 % sooner.
 Prediction error on this run: 4 %.
 ";
         let shown = text(&advice(), &command);
-        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let words =
+            |text: &str| text.replace('×', "x").split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(&shown), words(expected), "{shown}");
-        let columns: Vec<usize> = shown.lines().skip(1).take(5).map(|line| line.chars().count()).collect();
+        let columns: Vec<usize> = shown.lines().skip(2).take(5).map(|line| line.chars().count()).collect();
         assert!(columns.iter().all(|width| *width == columns[0]), "{shown}");
     }
 
