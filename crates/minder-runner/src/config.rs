@@ -26,6 +26,11 @@ pub const BY_JOBLOG: &str = "by_joblog";
 /// blocks. Old versions did not record it.
 pub const SLOTS: &str = "slots";
 
+/// The least limit of the memory of a job. Until a job executes its program, the kernel kills it for no
+/// limit, since it shares the memory of minder. With less than a few pages left (measured with 100 KiB), it
+/// would never do so.
+pub const MEMORY_MAX_LEAST: u64 = 1 << 20;
+
 /// Everything that a run has to know.
 #[derive(Debug)]
 pub struct RunConfig {
@@ -336,7 +341,8 @@ pub struct Control {
     pub close_fds: bool,
     /// The increment of the niceness of jobs.
     pub nice: i32,
-    /// The most bytes of memory of a job. Where it has no cgroup, of address space of each of its processes.
+    /// The most bytes of memory of a job, at least [`MEMORY_MAX_LEAST`]. Where it has no cgroup, of address
+    /// space of each of its processes.
     pub memory_max: Option<u64>,
     /// The most seconds of processor time of each process of a job.
     pub cpu_max: Option<u64>,

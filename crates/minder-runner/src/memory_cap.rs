@@ -31,9 +31,6 @@ use crate::text::os_error_text;
 const RUNNER: &str = "runner";
 const CONTROL: &str = "cgroup.subtree_control";
 const PROCESSES: &str = "cgroup.procs";
-/// The least limit. Until a job executes its program, the kernel kills it for no limit, since it shares the
-/// memory of minder. With less than a few pages left (measured with 100 KiB), it would never do so.
-const MAX_MIN: u64 = 1 << 20;
 /// How long the end of a run waits for processes of its jobs, in all. They were killed, or stay.
 const END_WAIT: Duration = Duration::from_millis(100);
 /// The most levels of cgroups that are removed below that of a run. A job may have made some.
@@ -120,7 +117,6 @@ impl JobCgroups {
         let not_delegated =
             |error: io::Error| refused(&format!("its cgroup is not delegated: {}", os_error_text(&error)));
         let run = own.create(&name).map_err(not_delegated)?;
-        let max = max.max(MAX_MIN);
         let cgroups = Self { own, run, name, pids, max, starts: AtomicU64::new(0), busy: Mutex::default() };
         cgroups.enter().map_err(|error| {
             cgroups.leave();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use minder_runner::config::MEMORY_MAX_LEAST;
 use minder_ui::units::{count, fine_time, rate, time};
 
 // See `crate::commands::run`.
@@ -219,10 +220,10 @@ pub(crate) enum ExitStatusFlag {
     Xargs,
 }
 
-/// Parses a limit of memory: less would not even start a program.
+/// Parses a limit of memory.
 fn memory_max(text: &str) -> Result<u64, String> {
     match count(text)? {
-        bytes if bytes < 1 << 20 => Err(format!("`{text}` is too small: the minimum is 1M")),
+        bytes if bytes < MEMORY_MAX_LEAST => Err(format!("`{text}` is too small: the minimum is 1M")),
         bytes => Ok(bytes),
     }
 }
