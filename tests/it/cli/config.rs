@@ -207,6 +207,17 @@ fn the_users_file_may_set_what_a_projects_may_not() {
         command.args(["echo $A$B {}", ":::", "a"]);
         assert_eq!(Run::start(&command).wait().exit_code(0).stderr("").text(), "12 a\n");
     }
+    // A setting changes the command of no run.
+    for (setting, line) in [
+        ("env = ['A={}']", "run -k echo ::: a"),
+        ("env = ['A={name}']", "run --header : -k echo ::: name a"),
+        ("wd = '{name}'", "run --header : -k echo ::: name a"),
+    ] {
+        let scene = Scene::new("", &format!("[run]\n{setting}\n"));
+        let flag = format!("`--{}`", &setting[..setting.find(' ').expect("find the name")]);
+        let file = scene.at("user/minder.toml");
+        scene.run(line).exit_code(255).error_line(&[&flag, "would take it from the command", path(&file)]);
+    }
     // In its own directory it is not a project's.
     let mut command = scene.minder("config");
     let text = Run::start(command.current_dir(scene.at("user"))).wait().exit_code(0).stderr("").text();

@@ -76,8 +76,12 @@ pub(super) fn options(
         );
     }
     let options = Options { placeholders, ..Options::default() };
+    let takers = || value_uses(flags).filter(|(_, text)| Template::text(text, &options).has_values());
+    if let Some((flag, _)) = takers().find(|(flag, _)| flags.control.set_by_settings.contains(flag)) {
+        bail!("`--{flag}` with a placeholder for the argument would take it from the command: type the flag");
+    }
     // A job that takes its value in a variable or as its directory does not also want it as an argument.
-    let takes_value = !parallel && value_uses(flags).any(|text| Template::text(&text, &options).has_values());
+    let takes_value = !parallel && takers().next().is_some();
     Ok(Options {
         placeholders: options.placeholders,
         // bash has the option wherever it is, and the shell of the system often has not.
@@ -99,22 +103,14 @@ pub(super) fn options(
     })
 }
 
-/// Returns whether words that a setting stands for contain a placeholder for an argument.
-pub(crate) fn takes_value(flags: &RunFlags, words: &[OsString]) -> bool {
-    let PlaceholderFlags { plus, rpl, .. } = &flags.placeholders;
-    let Ok(placeholders) = placeholders(&flags.placeholders, *plus, rpl, &[]) else { return false };
-    let options = Options { placeholders, ..Options::default() };
-    words.iter().any(|word| Template::text(word, &options).has_values())
-}
-
-/// Returns the values of `--env` and `--wd`.
-fn value_uses(flags: &RunFlags) -> impl Iterator<Item = OsString> {
+/// Returns the values of `--env` and `--wd`, each with the name of its flag.
+fn value_uses(flags: &RunFlags) -> impl Iterator<Item = (&'static str, OsString)> {
     let value = |text: &OsString| {
         let bytes = text.as_encoded_bytes();
         let at = bytes.iter().position(|&byte| byte == b'=')?;
-        Some(minder_os::encoding::os_string_from_encoded(bytes[at + 1..].to_vec()))
+        Some(("env", minder_os::encoding::os_string_from_encoded(bytes[at + 1..].to_vec())))
     };
-    flags.control.env.iter().filter_map(value).chain(flags.control.wd.clone())
+    flags.control.env.iter().filter_map(value).chain(flags.control.wd.clone().map(|dir| ("wd", dir)))
 }
 
 /// Returns the placeholders, including those that flags rename and define.

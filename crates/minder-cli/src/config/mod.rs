@@ -31,7 +31,7 @@ mod output_files;
 
 pub(crate) use self::conflicts::{check as check_conflicts, exclusion, missing};
 pub(crate) use self::control::check_single_limit;
-pub(crate) use self::input::{CompatMode, ParsedCommandLine, takes_value};
+pub(crate) use self::input::{CompatMode, ParsedCommandLine};
 pub(crate) use self::job_reports::JobReports;
 pub(crate) use self::mistakes::flags_behind_program;
 pub(crate) use self::output_files::template_flag;

@@ -154,6 +154,10 @@ pub(crate) struct ControlFlags {
     #[arg(long, visible_alias = "workdir", value_name = "DIR", help_heading = "Environment of the jobs")]
     pub(crate) wd: Option<OsString>,
 
+    /// Those of `env` and `wd` that settings set: they may not take the argument from the command.
+    #[arg(skip)]
+    pub(crate) set_by_settings: Vec<&'static str>,
+
     /// Set a variable for the jobs: NAME=VALUE.
     ///
     /// VALUE may contain placeholders, whose value is not also appended to the command:

@@ -79,16 +79,10 @@ pub(crate) fn apply(flags: Box<RunFlags>, mut args: Vec<OsString>) -> Result<App
     if words.is_empty() {
         return Ok(Applied { flags, args, in_force: merged.in_force });
     }
-    for setting in merged.in_force.iter().filter(|setting| ["env", "wd"].contains(&setting.name.as_str())) {
-        if config::takes_value(&flags, &setting.words) {
-            return Err(setting.source.error(&format!(
-                "`{}` with a placeholder for the argument would take it from the command: type the flag",
-                setting.name
-            )));
-        }
-    }
     args.splice(2..2, words);
-    let Verb::Run(flags) = Flags::try_parse_from(&args)?.verb else { unreachable!() };
+    let Verb::Run(mut flags) = Flags::try_parse_from(&args)?.verb else { unreachable!() };
+    let is_set = |flag: &&str| merged.in_force.iter().any(|setting| setting.name == *flag);
+    flags.control.set_by_settings = ["env", "wd"].into_iter().filter(is_set).collect();
     Ok(Applied { flags, args, in_force: merged.in_force })
 }
 

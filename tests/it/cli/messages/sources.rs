@@ -142,6 +142,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("Marking, sweeping and allocating cells", "see cli/bench_sweep.rs: Marking, sweeping and allocating"),
     ("KiB of a block", "see cli/bench_sweep.rs: KiB of a block"),
     ("1 µs to 10 ms", "see cli/clock.rs: 1 µs to 10 ms"),
+    ("would take it from the command", "see cli/config.rs: would take it from the command"),
     ("by each way, {}; how much later they end", "see cli/clock.rs: how much later they end"),
     ("Shorter than asked for", "Windows, whose ticks Wine does not have"),
     ("under Wine, whose timers have no tick", "Wine is not Windows"),
