@@ -85,21 +85,16 @@ impl Console {
         }
     }
 
-    /// Prints a line of this level, if it is wanted. `ended` jobs of all that ended are new.
-    fn print_job_line(
-        &self,
-        level: StatusLevel,
-        new: (u64, Option<u64>),
-        format: impl Fn(JobLines) -> String,
-    ) {
+    /// Prints a line of this level, if it is wanted. `new` has the number of jobs that have ended since the
+    /// last line.
+    fn print_job_line(&self, level: StatusLevel, new: EndedCount, format: impl Fn(JobLines) -> String) {
         if self.display.status_level < level {
             return;
         }
         let width = terminal_columns();
-        let (new, total) = new;
-        let count = (self.display.status_level >= StatusLevel::Pass).then(|| {
-            let ended = self.ended.fetch_add(new, Ordering::Relaxed) + new;
-            EndedCount { ended, total }
+        let count = (self.display.status_level >= StatusLevel::Pass).then(|| EndedCount {
+            ended: self.ended.fetch_add(new.ended, Ordering::Relaxed) + new.ended,
+            ..new
         });
         let line = format(JobLines { palette: self.palette, symbols: Symbols::of_locale(), width, count });
         self.progress.suspend(|| command_message(&line));
@@ -210,16 +205,16 @@ impl Observer for Console {
             None => StatusLevel::Pass,
         };
         self.report_end(end);
-        self.print_job_line(level, (u64::from(!end.is_cut_off), end.total), |lines| lines.ended(end));
+        let new = EndedCount { ended: u64::from(!end.is_cut_off), total: end.total };
+        self.print_job_line(level, new, |lines| lines.ended(end));
     }
 
     fn job_retried(&self, end: &JobEnd, attempt: u32, attempts_max: Option<u32>) {
         if matches!(end.failure, Some(FailureReason::TimedOut(_))) {
             self.report_time_out(end);
         }
-        self.print_job_line(StatusLevel::Retry, (0, end.total), |lines| {
-            lines.retried(end, attempt, attempts_max)
-        });
+        let new = EndedCount { ended: 0, total: end.total };
+        self.print_job_line(StatusLevel::Retry, new, |lines| lines.retried(end, attempt, attempts_max));
     }
 
     fn final_output(&self, end: &JobEnd) {
