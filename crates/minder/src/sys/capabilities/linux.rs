@@ -115,7 +115,7 @@ pub(crate) fn limits() -> Vec<Capability> {
 }
 
 fn processes() -> Option<Capability> {
-    let pids = cgroup::own_dir().and_then(|dir| number(&dir.join("pids.max").display().to_string()));
+    let pids = cgroup::processes_max();
     // The user's limit does not bind a user with the privilege to exceed it.
     let user = if privileged() { None } else { user_processes() };
     let all = [
