@@ -16,6 +16,11 @@ pub struct Program {
     pub package: &'static str,
 }
 
+/// Lists processes.
+pub(crate) const PS: Program = Program { name: "ps", package: "procps" };
+/// A terminal for tests.
+pub(crate) const TMUX: Program = Program { name: "tmux", package: "tmux" };
+
 /// Checks that the programs are in PATH, and installs nothing: for a chore that makes files for the user.
 pub(crate) fn present(wanted: &[Program]) -> Result<(), Missing> {
     let absent: Vec<&Program> = wanted.iter().filter(|p| run::find(p.name).is_none()).collect();

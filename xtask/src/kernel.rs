@@ -25,8 +25,8 @@ const TOOLS: [install::Program; 5] = [
     install::Program { name: "qemu-system-x86_64", package: "qemu-system-x86" },
     install::Program { name: "cpio", package: "cpio" },
     install::Program { name: "ip", package: "iproute2" },
-    install::Program { name: "ps", package: "procps" },
-    install::Program { name: "tmux", package: "tmux" },
+    install::PS,
+    install::TMUX,
 ];
 
 /// The tests of `tests/it` that run without an argument, and what they ask the kernel for. Most of the other
