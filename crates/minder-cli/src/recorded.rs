@@ -1,6 +1,6 @@
 //! The command line of a recorded run.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use clap::Parser;
 use minder_record::event::OsBytes;
@@ -10,13 +10,28 @@ use minder_template::shell_word;
 
 use crate::flags::{Flags, RunFlags, Verb};
 
-/// Returns the command of a run as the user typed it, without the flags.
+/// Returns the command of a run as the user typed it, without the flags. A shell line is shown as it is, and
+/// of several words each one that a shell would divide or change is quoted.
 pub(crate) fn command_text(command: &[OsBytes]) -> String {
-    if command.is_empty() {
-        return "(commands)".to_owned();
+    match command {
+        [] => "(commands)".to_owned(),
+        [line] => line.to_string(),
+        words => words.iter().map(word_text).collect::<Vec<_>>().join(" "),
     }
-    let words: Vec<String> = command.iter().map(ToString::to_string).collect();
-    words.join(" ")
+}
+
+/// Returns a word as the user typed it. The braces of a placeholder need no quotes. Control characters are
+/// left as they are: the caller escapes them, which is shorter than quotes that a shell understands.
+pub(crate) fn word_text(word: &OsBytes) -> String {
+    let text = word.to_string();
+    // A shell expands only braces with a comma or a range.
+    let is_expanded = text.contains('{') && (text.contains(',') || text.contains(".."));
+    let letters = text.replace(['{', '}'], "x");
+    if text.contains(char::is_control) || !is_expanded && shell_word(OsStr::new(&letters)) == letters {
+        text
+    } else {
+        shell_word(&word.to_os())
+    }
 }
 
 /// Returns the command that resumes a run, or `None` if it cannot be resumed. `id` names the run.
@@ -61,4 +76,22 @@ pub(crate) fn parse(
     line.extend_from_slice(arguments);
     let Verb::Run(flags) = Flags::try_parse_from(&line)?.verb else { unreachable!() };
     Ok(flags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_as_they_were_typed() {
+        let text = |words: &[&str]| {
+            let words: Vec<OsBytes> = words.iter().map(|word| OsBytes::from(*word)).collect();
+            command_text(&words)
+        };
+        assert_eq!(text(&[]), "(commands)");
+        assert_eq!(text(&["gzip {} | wc -c"]), "gzip {} | wc -c");
+        assert_eq!(text(&["gzip", "-k", "{}", "out/{/.}.gz"]), "gzip -k {} out/{/.}.gz");
+        assert_eq!(text(&["printf", "a b", "", "$x"]), r"printf 'a b' '' '$x'");
+        assert_eq!(text(&["echo", "{a,b}", "{1..3}"]), "echo '{a,b}' '{1..3}'");
+    }
 }

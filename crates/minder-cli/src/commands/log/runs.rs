@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use super::select::damage_text;
 use crate::export::rows::{RUNS, RunFacts};
-use crate::recorded::{command_text, resume_command};
+use crate::recorded::{command_text, resume_command, word_text};
 use crate::ui::{message, os_error_text, time};
 use minder_record::event::{AttemptFinished, FAILED, JobFinished, JournalEvent, OsBytes};
 use minder_record::manifest::{InputSource, Manifest};
@@ -98,7 +98,7 @@ pub(in crate::commands) fn run_text(manifest: &Manifest, dir: &Path, finished: u
 }
 
 fn first_arguments(manifest: &Manifest, dir: &Path, finished: u64, symbols: Symbols) -> String {
-    let shortened = |argument: &OsBytes| symbols.shorten(&argument.to_string(), ARGUMENT_WIDTH_MAX);
+    let shortened = |argument: &OsBytes| symbols.shorten(&word_text(argument), ARGUMENT_WIDTH_MAX);
     let ellipsis = symbols.pick(" …", " ...");
     let typed = manifest.first_arguments(dir, ARGUMENTS_BYTES_MAX).unwrap_or_default();
     let mut texts: Vec<String> = typed.iter().take(ARGUMENTS_MAX + 1).map(shortened).collect();
