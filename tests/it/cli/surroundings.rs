@@ -104,6 +104,12 @@ fn files_of_a_semaphore_are_private_and_no_links() {
         assert!(!place.at("elsewhere").exists(), "{name}");
         std::fs::remove_file(&file).expect("remove link");
     }
+    std::fs::remove_dir_all(&dir).expect("remove directory");
+    std::fs::create_dir(place.at("elsewhere")).expect("create directory");
+    symlink(place.at("elsewhere"), &dir).expect("create link");
+    let said = format!("cannot use `{}`: it is a symbolic link", path(&dir));
+    place.ended("sem --fg --id x true").exit_code(255).error_line(&[&said]);
+    assert_eq!(std::fs::read_dir(place.at("elsewhere")).expect("list directory").count(), 0);
 }
 
 /// Without /proc, and where it hides the process of the run, running jobs are not counted as left.

@@ -198,6 +198,10 @@ impl Semaphore {
     fn open(name: &OsStr) -> Result<Self> {
         let dir = state_root()?.join("semaphores").join(file_name(name)?);
         create_dirs(&dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
+        // The files of another directory are not to be locked, or counted as slots.
+        if std::fs::symlink_metadata(&dir).is_ok_and(|it| it.is_symlink()) {
+            bail!("cannot use `{}`: it is a symbolic link", dir.display());
+        }
         Ok(Self { dir })
     }
 
