@@ -9,28 +9,21 @@ use minder_template::shell_word;
 use regex::Regex;
 
 use super::text_placeholders::Hint;
-use crate::flags::{Flags, RunFlags, Verb};
+use crate::flags::{Flags, RunFlags, Verb, WITHOUT_NUMBER};
 
 /// The maximum length of a command line that a message repeats.
 const LINE_MAX: usize = 200;
 
-/// Flags without a value after which other tools have a number, and the flags that take it here.
-const NUMBERS: [(&str, &str); 3] = [
-    ("-t", "`-j N` sets the number of jobs at once, `--timeout TIME` a time-out"),
-    ("-p", "`-j N` sets the number of jobs at once"),
-    ("-r", "`--retries N` tries a job N times"),
-];
-
 /// Refuses a number in place of the command behind a flag without a value. `typed` are the flags.
 ///
 /// # Errors
-/// The command is a number, and the flag before it is one of [`NUMBERS`].
+/// The command is a number, and the flag before it is one of [`WITHOUT_NUMBER`].
 pub(super) fn check_flag_before_number(typed: &[OsString], command: &[OsString]) -> Result<()> {
     let number = command
         .first()
         .filter(|word| !word.is_empty() && word.as_encoded_bytes().iter().all(|byte| byte.is_ascii_digit()));
     let (Some(number), Some(flag)) = (number, typed.last()) else { return Ok(()) };
-    if let Some((flag, hint)) = NUMBERS.iter().find(|(known, _)| flag == known) {
+    if let Some((flag, hint)) = WITHOUT_NUMBER.iter().find(|(known, _)| flag == known) {
         let number = number.display();
         bail!(
             "`{flag}` takes no value, so `{number}` would be the command: {hint} (to run it: `./{number}`)"

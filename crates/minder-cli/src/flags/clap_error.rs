@@ -7,7 +7,7 @@ use std::num::{IntErrorKind, ParseIntError, TryFromIntError};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
-use super::foreign_words::foreign_value;
+use super::foreign_words::{attached_number, foreign_value};
 use super::typed_name::typed_name;
 use super::unknown::{as_run, unknown_flag, unknown_subcommand};
 
@@ -23,6 +23,12 @@ pub(crate) fn clap_error_line(error: &Error, minder: &Command, args: &[OsString]
     };
     let flag = typed.as_deref().unwrap_or(flag);
     let line = error_line(error, flag, command, minder);
+    if error.kind() == ErrorKind::UnknownArgument
+        && command.get_name() == "run"
+        && let Some(line) = attached_number(args, flag)
+    {
+        return line;
+    }
     match foreign_value(command.get_name(), flag, &value) {
         Some(answer) => format!("{line} ({answer})"),
         None => line,

@@ -3,6 +3,8 @@
 //! The words are those that users of GNU parallel, xargs, make, nextest, pytest and the like type most
 //! often. A word that `minder` itself knows is never looked up here.
 
+use std::ffi::OsString;
+
 use crate::likeness::{counted, nearest};
 
 /// Words of other tools, with blanks between them, and the answer to each: the end of a message
@@ -205,6 +207,26 @@ fn rows(command: &str) -> &'static [Row] {
 /// does not have.
 pub(crate) fn foreign_word(command: &str, word: &str) -> Option<&'static str> {
     find(command, |known| known == word)
+}
+
+/// Flags of `minder run` without a value after which other tools have a number, and the flags that take it
+/// here.
+pub(crate) const WITHOUT_NUMBER: [(&str, &str); 3] = [
+    ("-t", "`-j N` sets the number of jobs at once, `--timeout TIME` a time-out"),
+    ("-p", "`-j N` sets the number of jobs at once"),
+    ("-r", "`--retries N` tries a job N times"),
+];
+
+/// Returns the message about `unknown`, such as `-4`, if it is a part of a word such as `-p4`.
+pub(super) fn attached_number(args: &[OsString], unknown: &str) -> Option<String> {
+    args.iter().filter_map(|arg| arg.to_str()).find_map(|word| {
+        let (flag, hint) = WITHOUT_NUMBER.iter().find(|(flag, _)| {
+            let number = word.strip_prefix(flag).unwrap_or_default();
+            number.starts_with(unknown.trim_start_matches('-'))
+                && number.bytes().all(|it| it.is_ascii_digit())
+        })?;
+        Some(format!("`{flag}` of `{word}` takes no value: {hint}"))
+    })
 }
 
 /// Returns the answer to a long flag that asks for a number of what a word of another tool is about, such

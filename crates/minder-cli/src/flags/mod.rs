@@ -28,7 +28,7 @@ pub(crate) use self::{
     control::{ControlFlags, ExitStatusFlag},
     display::{Color, DisplayFlags, StatusLevel},
     doctor::DoctorFlags,
-    foreign_words::{foreign_word, related_flag},
+    foreign_words::{WITHOUT_NUMBER, foreign_word, related_flag},
     help::{CompletionsFlags, HelpFlags, ManFlags},
     input::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, Trim},
     log::LogFlags,
