@@ -117,11 +117,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// Runs `minder run`. Other command lines than its own have no settings.
 fn run(flags: Box<RunFlags>, args: Vec<OsString>, compat: CompatMode) -> anyhow::Result<ExitCode> {
     if compat != CompatMode::Own {
-        return commands::run::run(*flags, &args, compat);
+        return commands::run::run(*flags, &args, compat, &[]);
     }
     let Applied { flags, args, in_force } = settings::apply(flags, args)?;
-    let result = commands::run::run(*flags, &args, compat);
-    result.map_err(|error| settings::name_source(&in_force, error))
+    commands::run::run(*flags, &args, compat, &in_force)
 }
 
 /// Prints an error, and returns the exit status.

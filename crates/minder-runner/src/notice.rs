@@ -104,6 +104,11 @@ pub enum Notice {
     },
     /// Failed jobs were to run again, and no job has failed.
     NothingToRetry,
+    /// There are not as many names as jobs, which was not known before the input was read.
+    WrongNames {
+        /// The whole line.
+        line: String,
+    },
     /// An attempt's journal is gone.
     AttemptMissing {
         /// Its number.
@@ -228,7 +233,8 @@ impl fmt::Display for Notice {
             }
             Self::JobserverUnavailable { reason: line }
             | Self::Condition { line }
-            | Self::Resumption { line } => f.write_str(line),
+            | Self::Resumption { line }
+            | Self::WrongNames { line } => f.write_str(line),
             Self::NoRecord { reason } => {
                 write!(f, "no record is kept: {reason} (--no-record suppresses this message)")
             }

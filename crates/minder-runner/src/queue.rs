@@ -219,6 +219,13 @@ impl JobQueue {
         Some(self.total.load(Ordering::Relaxed)).filter(|total| *total != UNKNOWN)
     }
 
+    /// Returns how many jobs there were to run, if the input was read to its end.
+    pub(crate) fn final_total(&self) -> Option<u64> {
+        let state = self.state.lock();
+        let is_read = state.inline_source.is_some() && state.ended && state.error.is_none();
+        self.total().or(is_read.then_some(state.created))
+    }
+
     /// Sets the number of jobs from the number in the input, which includes skipped jobs.
     fn set_total(&self, total: Option<u64>) {
         if let Some(total) = total {

@@ -252,6 +252,13 @@ fn finish(
     {
         observer.notice(&notice);
     }
+    // The number of jobs was not known before their arguments were read. That of a later attempt is less.
+    if jobs.is_none()
+        && record.mode.is_none()
+        && let Err(wrong) = check_names(&context.config.names, context.queue.final_total())
+    {
+        observer.notice(&Notice::WrongNames { line: wrong.to_string() });
+    }
     if let Some((from, to)) = context.queue.splitter().and_then(|splitter| splitter.growth()) {
         observer.notice(&Notice::BlockGrew { from, to });
     }

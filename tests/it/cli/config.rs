@@ -225,6 +225,16 @@ fn the_users_file_may_set_what_a_projects_may_not() {
 }
 
 #[test]
+fn errors_about_a_flag_name_the_variable_that_sets_it() {
+    let scene = Scene::new("", "");
+    let mut command = scene.minder(&format!("run {ECHO}"));
+    Run::start(command.env("MINDER_RUN_NAMES", "a,b"))
+        .wait()
+        .exit_code(255)
+        .error_line(&["--names has 2 names for 1 job (`--names` is set by MINDER_RUN_NAMES)"]);
+}
+
+#[test]
 fn variables_are_checked() {
     let scene = Scene::new("", "");
     for (name, value, err) in [

@@ -25,21 +25,28 @@ pub(crate) use self::plan::Plan;
 use self::request::ResumeRequest;
 use crate::config::CompatMode;
 use crate::flags::{AttemptFlags, RunFlags};
+use crate::settings::{Setting, name_source};
 use crate::ui::{format_error, message, with_stdout};
 
-/// Runs the command. `args` is the complete command line of minder. Returns as [`execute`] does.
-pub(crate) fn run(flags: RunFlags, args: &[OsString], compat: CompatMode) -> Result<ExitCode> {
-    execute(|| Plan::new(flags, args, compat))
+/// Runs the command. `args` is the complete command line of minder, and `settings` are those in it. Returns
+/// as [`execute`] does.
+pub(crate) fn run(
+    flags: RunFlags,
+    args: &[OsString],
+    compat: CompatMode,
+    settings: &[Setting],
+) -> Result<ExitCode> {
+    execute(|| Plan::new(flags, args, compat), settings).map_err(|error| name_source(settings, error))
 }
 
 /// Makes one more attempt at a run: `minder resume` and `minder retry`. Returns as [`execute`] does.
 pub(crate) fn resume(flags: AttemptFlags, mode: ResumeMode) -> Result<ExitCode> {
-    execute(|| Plan::resume(&ResumeRequest::new(flags, mode)?, CompatMode::Own))
+    execute(|| Plan::resume(&ResumeRequest::new(flags, mode)?, CompatMode::Own), &[])
 }
 
 /// Runs what is planned. Returns only from a dry run, or if the run cannot start before the guard is
 /// installed. Otherwise the guard ends the process.
-fn execute(plan: impl FnOnce() -> Result<Plan>) -> Result<ExitCode> {
+fn execute(plan: impl FnOnce() -> Result<Plan>, settings: &[Setting]) -> Result<ExitCode> {
     // Runs before any file is opened: inherited descriptors are identified by their numbers.
     let inherited = Inherited::find();
     let Plan { mut config, arguments, display, dry_run, surroundings } = plan()?;
@@ -82,7 +89,7 @@ fn execute(plan: impl FnOnce() -> Result<Plan>) -> Result<ExitCode> {
         Ok(report) => end(guard, &report),
         Err(error) => match error.downcast_ref::<Interrupted>() {
             Some(Interrupted(signal)) => guard.terminate(ExitMode::Signal(*signal)),
-            None => fail(guard, &error),
+            None => fail(guard, &name_source(settings, error)),
         },
     }
 }
