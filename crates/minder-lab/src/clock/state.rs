@@ -18,7 +18,7 @@ use crate::chart::machine;
 use crate::flags::OutputFlags;
 use crate::measuring::{self, BufferedStdout, Session};
 use minder_ui::count;
-use minder_ui::format::{fill_lines, nanos};
+use minder_ui::format::{fill_text, nanos};
 use minder_ui::rows::{Rows, Value};
 use minder_ui::symbols::Symbols;
 use minder_ui::table::{Column, Table};
@@ -111,7 +111,7 @@ fn write_screen(
     }
     writeln!(out, "Unusual:")?;
     for remark in remarks {
-        for line in fill_lines(&remark.split(' ').collect::<Vec<_>>(), " ", REMARK_WIDTH) {
+        for line in fill_text(remark, Some(REMARK_WIDTH)).lines() {
             writeln!(out, "  {line}")?;
         }
     }
