@@ -1,0 +1,46 @@
+"""The errors of this package."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._result import Result
+
+
+class MinderError(Exception):
+    """The base of all errors of this package."""
+
+
+class ProgramNotFoundError(MinderError):
+    """The program ``minder`` is not where `find_program` looks for it."""
+
+
+class RunError(MinderError):
+    """The run did not come to its end: a wrong flag, a command that does not exist, a full disk, or
+    the program was killed. Jobs that fail are no such error.
+
+    Its text is what the program said.
+    """
+
+    status: int
+    """The exit status of the program; if a signal ended it, the negative number of the signal."""
+
+    messages: str
+    """Everything that the program wrote to its standard error, or the last 64 KiB of it."""
+
+    def __init__(self, text: str, status: int, messages: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.messages = messages
+
+
+class JobError(MinderError):
+    """A job failed: `Result.check` raises this."""
+
+    result: Result[Any]
+    """The result of the job."""
+
+    def __init__(self, text: str, result: Result[Any]) -> None:
+        super().__init__(text)
+        self.result = result
