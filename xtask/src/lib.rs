@@ -24,6 +24,7 @@ mod c;
 mod source_package;
 pub mod ruby;
 pub mod emacs;
+mod python;
 mod surroundings;
 mod kernel;
 mod cost;
@@ -66,6 +67,8 @@ cargo xtask COMMAND
   emacs [--no-trial | --suites [--rounds N]]
       Builds the module and the package for Emacs in target/emacs, and installs it in an empty directory.
       --suites: runs the tests of Emacs itself with processes of minder and with its own, by turns.
+  python
+      Tests the package for Python: the module, its types, and the wheel in an empty environment.
   bare [--all] [--keep] [--again] [--only run|STEP]...
       Runs both commands of the README on a pristine Debian with a Rust toolchain. --all: as CI, and so
       also `test --rest`; --keep: leaves the machine in target/bare/machine; --again: uses the machine
@@ -112,6 +115,7 @@ pub fn main() -> ExitCode {
         Some("dist-c") => c::install_tree::main(rest),
         Some("gem") => ruby::gem::main(rest),
         Some("emacs") => emacs::main(rest),
+        Some("python") => python::main(rest),
         Some("c-header") => c::header::main(rest),
         Some("surroundings") => surroundings::main(rest),
         Some("kernel") => kernel::main(rest),

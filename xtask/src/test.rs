@@ -14,7 +14,7 @@ mod options;
 pub(crate) mod report;
 
 use crate::part::Part;
-use crate::{api, c, cost, emacs, install, ruby, run, targets, tidy, toolchain, tree, wine};
+use crate::{api, c, cost, emacs, install, python, ruby, run, targets, tidy, toolchain, tree, wine};
 use anyhow::{Context, Result, bail};
 use options::Options;
 use report::{Finished, Report};
@@ -77,7 +77,7 @@ impl Step {
 
 /// All steps, quick ones first. Most steps of the first side share a target directory and flags, so
 /// that each reuses what the one before built.
-const STEPS: [Step; 17] = [
+const STEPS: [Step; 18] = [
     Step::new("fmt", Side::First, Part::Quick, "the sources are formatted", fmt),
     Step::new("tidy", Side::First, Part::Quick, "the tree keeps its own rules", tidy),
     Step::new("test", Side::First, Part::Quick, "unit, integration and documentation tests", test),
@@ -101,6 +101,13 @@ const STEPS: [Step; 17] = [
         Part::All,
         "the package for Emacs: tests of processes; rest: its other tests, documentation, an installation",
         |options| emacs::check::check(options.part).map(Done::from),
+    ),
+    Step::new(
+        "python",
+        Side::First,
+        Part::All,
+        "the package for Python: results, ends of runs; rest: its types, large outputs, the wheel",
+        |options| python::check(options.part).map(Done::from),
     ),
     Step::new(
         "random",
