@@ -46,8 +46,8 @@ class Child:
             self._messages.close()
             raise
         # One thread reads at a time, and `end` closes the pipe only when none does.
-        self.reading = threading.Lock()
-        self.is_ended = False
+        self.reading: threading.Lock = threading.Lock()
+        self.is_ended: bool = False
 
     @property
     def values(self) -> IO[bytes]:
@@ -95,13 +95,13 @@ class Child:
             # A thread in `read` sees the end of the pipe when the program has ended. Without one,
             # the program would wait for its reader: so the pipe is closed.
             bound = self._grace + _AFTER
-            if not self.reading.acquire(timeout=bound):
+            is_held = self.reading.acquire(timeout=bound)
+            if not is_held:
                 self._process.kill()
-                self.reading.acquire()
-            try:
+                is_held = self.reading.acquire(timeout=_AFTER)
+            if is_held:
                 assert self._process.stdout is not None
                 self._process.stdout.close()
-            finally:
                 self.reading.release()
             if not self._exits_within(bound):
                 self._process.kill()

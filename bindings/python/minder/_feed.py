@@ -6,9 +6,9 @@ import itertools
 import threading
 from typing import IO, Callable, Dict, Generic, Iterable, List, Optional, TypeVar
 
-from . import _values
+from ._values import Value, encode, width
 
-V = TypeVar("V", bound=_values.Value)
+V = TypeVar("V", bound=Value)
 
 
 class Feed(Generic[V]):
@@ -31,9 +31,9 @@ class Feed(Generic[V]):
             )
         rest = iter(values)
         first = list(itertools.islice(rest, 1))
-        self.width = _values.width(first[0]) if first else 0
+        self.width: int = width(first[0]) if first else 0
         for value in first:
-            _values.encode(value, self.width)
+            encode(value, self.width)
         self.error: Optional[BaseException] = None
         self._values = itertools.chain(first, rest)
         # The values of jobs without a result yet: as many as the pipe holds and the program has
@@ -60,14 +60,14 @@ class Feed(Generic[V]):
             LookupError: The job got other arguments than those of this value.
         """
         value = self._waiting.pop(job)
-        if _values.encode(value, self.width) != arguments:
+        if encode(value, self.width) != arguments:
             raise LookupError
         return value
 
     def _write_all(self, pipe: IO[bytes], failed: Callable[[], None]) -> None:
         try:
             for job, value in enumerate(self._values, 1):
-                encoded = b"".join(part + b"\0" for part in _values.encode(value, self.width))
+                encoded = b"".join(part + b"\0" for part in encode(value, self.width))
                 # Before the write: the result may come at once.
                 self._waiting[job] = value
                 if self._stopped or not _write(pipe, encoded):

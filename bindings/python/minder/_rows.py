@@ -78,7 +78,7 @@ class _Fields:
         """Returns the fields of the next row, or none at the end of the table."""
         if self._at == len(self._chunk) and not self._next():
             return []
-        fields = []
+        fields: List[Output] = []
         while True:
             fields.append(self._field())
             separator = self._chunk[self._at : self._at + 1]

@@ -118,7 +118,7 @@ def run(
 
 
 def _command(command: Union[str, Sequence[Scalar]]) -> List[str]:
-    flags = []
+    flags: List[str] = []
     if isinstance(command, str):
         words = [command] if command.strip() else []
     else:

@@ -12,7 +12,7 @@ Value = Union[Scalar, Tuple[Scalar, ...], List[Scalar]]
 """The arguments of one job: one, for ``{}``, or several, for ``{1}``, ``{2}`` …"""
 
 
-def width(value: object) -> int:
+def width(value: Value) -> int:
     """Returns the number of arguments, or 0 for one that does not stand in a tuple or list.
 
     Raises:
@@ -25,7 +25,7 @@ def width(value: object) -> int:
     return len(value)
 
 
-def encode(value: object, expected: int) -> List[bytes]:
+def encode(value: Value, expected: int) -> List[bytes]:
     """Returns the arguments of a job.
 
     Raises:
@@ -40,10 +40,10 @@ def encode(value: object, expected: int) -> List[bytes]:
     return [_encode(value)]
 
 
-def _encode(value: object) -> bytes:
+def _encode(value: Scalar) -> bytes:
     if isinstance(value, (int, float)):
         return str(value).encode()
-    if not isinstance(value, (str, bytes, os.PathLike)):
+    if not isinstance(value, (str, bytes, os.PathLike)):  # pyright: ignore
         raise TypeError(f"invalid value {value!r}: expected str, bytes, a path or a number")
     encoded = os.fsencode(value)
     if b"\0" in encoded:

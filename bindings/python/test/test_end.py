@@ -134,6 +134,14 @@ class Killed(Families):
             self.assertEqual(raised.exception.status, -9)
         self.assertTrue(all_gone(pids, 5))
 
+    def test_kill_of_the_program_within_a_result_is_an_error(self) -> None:
+        with minder.run("head -c {} /dev/zero", [20_000_000]) as results:
+            # The result fills the pipe by then. An earlier kill has the same end.
+            time.sleep(0.3)
+            os.kill(results._child._process.pid, signal.SIGKILL)
+            with self.assertRaisesRegex(minder.RunError, "ended by SIGKILL"):
+                next(results)
+
     def other(self) -> "subprocess.Popen[str]":
         """Starts another Python that reads the results, and waits for the first."""
         command = "[ {} = done ] && exit; " + FAMILY
