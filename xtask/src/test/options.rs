@@ -98,7 +98,7 @@ mod tests {
             let expected = (step.part.has_quick(), step.part.has_rest());
             assert_eq!(is_in, expected, "{}", step.name);
         }
-        assert_eq!(quick, ["fmt", "tidy", "test", "c", "ruby", "emacs"]);
+        assert_eq!(quick, ["fmt", "tidy", "test", "c", "ruby", "emacs", "python"]);
         assert_eq!(chosen(&["--rest", "--only=test", "--only=c"]), ["c"]);
     }
 
