@@ -7,6 +7,7 @@ mod release;
 mod program;
 mod stage;
 mod archive;
+mod wheel;
 mod sbom;
 mod checks;
 
@@ -26,11 +27,12 @@ struct Artifact {
     make: Make,
 }
 
-const ARTIFACTS: [Artifact; 6] = [
+const ARTIFACTS: [Artifact; 7] = [
     Artifact { name: "source", what: "the sources, as .tar.gz", make: archive::source },
     Artifact { name: "linux", what: "Linux on x86-64, static: .tar.gz", make: archive::linux },
     Artifact { name: "linux-arm", what: "Linux on aarch64, static: .tar.gz", make: archive::linux_arm },
     Artifact { name: "windows", what: "Windows on x86-64: .zip", make: archive::windows },
+    Artifact { name: "wheel", what: "Python on the same systems: .whl", make: wheel::make },
     Artifact { name: "sbom", what: "the parts of the program, as CycloneDX in JSON", make: sbom::make },
     Artifact { name: "notes", what: "the section of CHANGELOG.md", make: release::notes },
 ];
