@@ -14,11 +14,12 @@ struct Check {
 /// The parts of a check that were left out, one line each.
 type LeftOut = Vec<install::Missing>;
 
-const CHECKS: [Check; 5] = [
+const CHECKS: [Check; 6] = [
     Check { name: "deny", what: "the dependencies keep the rules of deny.toml", run: deny },
     Check { name: "semver", what: "the version fits the change of the public interface", run: semver },
     Check { name: "msrv", what: "the library compiles with the oldest Rust that it promises", run: msrv },
     Check { name: "docs", what: "the documentation builds as docs.rs builds it", run: docs },
+    Check { name: "workflows", what: "the workflows of CI and of a release are valid", run: workflows },
     Check { name: "package", what: "every package compiles from what would be published", run: package },
 ];
 
@@ -72,6 +73,28 @@ fn deny() -> Result<LeftOut> {
         }
         Err(e) => Err(e),
     }
+}
+
+/// The linter of workflows, and its version.
+const ACTIONLINT: &str = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7";
+/// What builds the linter.
+const GO: [install::Program; 1] = [install::Program { name: "go", package: "golang-go" }];
+
+fn workflows() -> Result<LeftOut> {
+    let bin = tree::target_dir().join("tools/bin");
+    let built = bin.join("actionlint");
+    let program = match run::find("actionlint").or_else(|| built.is_file().then(|| built.clone())) {
+        Some(found) => found,
+        None => {
+            if let Err(missing) = install::programs(&GO) {
+                return Ok(vec![missing]);
+            }
+            run::run(run::command("go").args(["install", ACTIONLINT]).env("GOBIN", &bin))?;
+            built
+        }
+    };
+    run::run(&mut run::command(program))?;
+    Ok(LeftOut::new())
 }
 
 /// The file with the commit of the last release.
