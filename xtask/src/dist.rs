@@ -5,6 +5,7 @@
 
 mod release;
 mod program;
+mod licenses;
 mod stage;
 mod archive;
 mod wheel;

@@ -21,6 +21,12 @@ pub(crate) const PS: Program = Program { name: "ps", package: "procps" };
 /// A terminal for tests.
 pub(crate) const TMUX: Program = Program { name: "tmux", package: "tmux" };
 
+/// Returns the directory in which cargo keeps the sources of packages.
+pub(crate) fn cargo_home() -> Option<PathBuf> {
+    let home = || std::env::home_dir().map(|home| home.join(".cargo"));
+    std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home)
+}
+
 /// Checks that the programs are in PATH, and installs nothing: for a chore that makes files for the user.
 pub(crate) fn present(wanted: &[Program]) -> Result<(), Missing> {
     let absent: Vec<&Program> = wanted.iter().filter(|p| run::find(p.name).is_none()).collect();

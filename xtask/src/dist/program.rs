@@ -110,11 +110,8 @@ fn set_flags(cargo: &mut Command, release: &Release, target: &Target) {
 /// Returns the directories with sources, and the names that stand for them. Where several match, the last one
 /// counts.
 fn hidden_directories(release: &Release) -> Vec<(PathBuf, &'static str)> {
-    let home = std::env::var_os("CARGO_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
     let mut found = Vec::new();
-    if let Some(home) = home {
+    if let Some(home) = install::cargo_home() {
         let registries = std::fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten();
         found.push((home, "/cargo"));
         found.extend(registries.map(|entry| (entry.path(), "/cargo/registry")));

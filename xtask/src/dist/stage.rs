@@ -1,5 +1,6 @@
 //! What a package contains beside the program: manual pages, completions, documents, licences.
 
+use super::licenses;
 use super::program::{self, LINUX, Target};
 use super::release::Release;
 use crate::run;
@@ -35,7 +36,7 @@ pub(super) struct Stage {
 /// Builds the program for a target, and lays out the files of its package:
 ///
 /// ```text
-/// minder  README.md  CHANGELOG.md  LICENSE-*
+/// minder  README.md  CHANGELOG.md  LICENSE-*  LICENSES-THIRD-PARTY.txt
 /// doc/guide.md …   man/man1/minder.1 …   completions/bash/minder …
 /// ```
 pub(super) fn make(release: &Release, target: &Target) -> Result<Stage> {
@@ -49,6 +50,7 @@ pub(super) fn make(release: &Release, target: &Target) -> Result<Stage> {
     for name in DOCUMENTS {
         copy(&release.source.join(name), &dir.join(name))?;
     }
+    licenses::write_texts(release, target.triple, &dir.join("LICENSES-THIRD-PARTY.txt"))?;
     for name in GUIDES {
         copy(&release.source.join("docs").join(name), &dir.join("doc").join(name))?;
     }
