@@ -14,8 +14,8 @@ fn doctor(args: &[&str], locale: &str) -> Output {
 #[test]
 fn report_names_each_backend_and_the_chosen_one() {
     let text = String::from_utf8(doctor(&[], "C.UTF-8").stdout).expect("decode UTF-8");
-    let waiting = text.lines().next().expect("find first line");
-    assert!(waiting.starts_with("waiting      "), "{text}");
+    assert!(text.starts_with("program      minder "), "{text}");
+    let waiting = text.lines().find(|line| line.starts_with("waiting      ")).expect("find line of waiting");
     for backend in crate::support::backends() {
         assert!(waiting.contains(&format!("{backend} ✓")), "{waiting}");
     }
@@ -32,5 +32,6 @@ fn report_is_ascii_without_utf8() {
 fn json_report_is_one_list() {
     let text = String::from_utf8(doctor(&["--json"], "C").stdout).expect("decode UTF-8");
     assert!(text.starts_with("[\n") && text.ends_with("]\n"), "{text}");
-    assert_eq!(text.matches("\"state\":").count(), minder::capabilities().len());
+    // One more is the program.
+    assert_eq!(text.matches("\"state\":").count(), 1 + minder::capabilities().len());
 }

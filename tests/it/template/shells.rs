@@ -38,6 +38,10 @@ fn tables_contain_every_builtin() {
         let builtins: BTreeSet<&str> =
             words.filter(|word| !matches!(*word, "Built-in" | "commands:")).collect();
         assert!(builtins.len() > 30, "{name}: {builtins:?}");
+        // A static BusyBox lists its programs among its builtins.
+        let programs = if name == "busybox" { output(&shell, &["--list"]) } else { String::new() };
+        let programs: BTreeSet<&str> = programs.split_ascii_whitespace().collect();
+        let builtins = &builtins - &programs;
         let known: BTreeSet<&str> = TAKE_VALUES.split_ascii_whitespace().collect();
         for builtin in builtins.difference(&known) {
             let refused = Template::parse(&[format!("{builtin} {{}} x").into()], &with_shell(&shell));
