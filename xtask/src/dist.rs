@@ -13,6 +13,7 @@ mod sbom;
 mod fill;
 mod layout;
 mod linux_packages;
+mod recipes;
 mod checks;
 
 use std::path::PathBuf;
@@ -31,13 +32,18 @@ struct Artifact {
     make: Make,
 }
 
-const ARTIFACTS: [Artifact; 9] = [
+const ARTIFACTS: [Artifact; 10] = [
     Artifact { name: "source", what: "the sources, as .tar.gz", make: archive::source },
     Artifact { name: "linux", what: "Linux on x86-64, static: .tar.gz", make: archive::linux },
     Artifact { name: "linux-arm", what: "Linux on aarch64, static: .tar.gz", make: archive::linux_arm },
     Artifact { name: "windows", what: "Windows on x86-64: .zip", make: archive::windows },
     Artifact { name: "deb", what: "packages of Debian for amd64 and arm64", make: linux_packages::deb },
     Artifact { name: "rpm", what: "packages of RPM for x86_64 and aarch64", make: linux_packages::rpm },
+    Artifact {
+        name: "recipes",
+        what: "files for Homebrew, AUR, winget, Nix and containers",
+        make: recipes::make,
+    },
     Artifact { name: "wheel", what: "Python on the same systems: .whl", make: wheel::make },
     Artifact { name: "sbom", what: "the parts of the program, as CycloneDX in JSON", make: sbom::make },
     Artifact { name: "notes", what: "the section of CHANGELOG.md", make: release::notes },

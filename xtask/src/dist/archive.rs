@@ -37,7 +37,7 @@ fn tarball(release: &Release, target: &Target) -> Result<Vec<PathBuf>> {
 
 /// Writes a directory as an archive: sorted, owned by root, at the time of the release. `top` is the name
 /// of the directory in it.
-fn tar_gz(release: &Release, dir: &Path, top: &str, name: &str) -> Result<PathBuf> {
+pub(super) fn tar_gz(release: &Release, dir: &Path, top: &str, name: &str) -> Result<PathBuf> {
     let path = release.out.join(format!("{name}.tar"));
     let mut tar = release.command("tar");
     tar.args(["--create", "--format=ustar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
