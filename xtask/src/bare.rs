@@ -10,8 +10,11 @@
 //! what was printed on the last one.
 
 mod host;
+pub(crate) mod system;
 mod toolchain;
 mod results;
+
+pub(crate) use host::variables as network_variables;
 
 use crate::test::report::Report;
 use crate::{install, run, tree};
@@ -28,13 +31,10 @@ use toolchain::Toolchain;
 const NEEDED: [&str; 4] = ["gcc", "libc6-dev", "ca-certificates", "git"];
 
 /// The programs that this command runs, in addition to those of every Debian.
-const TOOLS: [install::Program; 2] = [
-    install::Program { name: "debootstrap", package: "debootstrap" },
-    install::Program { name: "git", package: "git" },
-];
+const TOOLS: [install::Program; 2] = [system::DEBOOTSTRAP, install::Program { name: "git", package: "git" }];
 
 /// The commands of the README. The first one is called `run`; steps go to the second one.
-const FIRST: &str = "cargo run --release -- run 'wc -c {}' ::: LICENSE-APACHE LICENSE-MIT";
+pub(crate) const FIRST: &str = "cargo run --release -- run 'wc -c {}' ::: LICENSE-APACHE LICENSE-MIT";
 const SECOND: &str = "cargo xtask test";
 const RUN: &str = "run";
 /// The command that `--all` runs after both.
@@ -47,13 +47,10 @@ const NO_MACHINE: u8 = 3;
 const CLONE: &str = "root/minder";
 const BUNDLE: &str = "root/minder.bundle";
 
-/// Mounts what a machine has and enters the directory `$1`, with the toolchain `$2` at `$3`. What is
+/// After [`system::MOUNT`], enters the directory `$1`, with the toolchain `$2` at `$3`. What is
 /// written there goes to the machine, if the file system of `$1` can keep it; otherwise nothing is
 /// written. The shell inside stays as process 1 and reaps orphans, as an init does.
-const ENTER: &str = r#"set -e
-mount --rbind /dev "$1/dev"
-mount --rbind /sys "$1/sys"
-mount -t proc proc "$1/proc"
+const ENTER: &str = r#"
 mkdir -p "$1/opt/written" "$1/opt/work"
 layers="lowerdir=$2,upperdir=$1/opt/written,workdir=$1/opt/work"
 if ! mount -t overlay overlay -o "$layers" "$1/$3" 2>/dev/null; then
@@ -65,7 +62,7 @@ shift 3
 exec chroot "$root" "$@"
 "#;
 
-/// Does in the directory `$1` what [`ENTER`] and debootstrap do there.
+/// Does in the directory `$1` what [`system::MOUNT`] and debootstrap do there.
 const TRY: &str = r#"mkdir -p "$1" && mount --bind "$1" "$1" && mount -t proc proc "$1" && umount "$1" &&
 mknod "$1/null" c 1 3 && : >"$1/null" && chroot / true"#;
 
@@ -174,7 +171,7 @@ fn obstacle(home: &Path) -> Result<()> {
         bail!("{missing}");
     }
     let trial = home.join("trial");
-    let tried = run::read(apart().args(["sh", "-c", TRY, "bare"]).arg(&trial));
+    let tried = run::read(system::apart().args(["sh", "-c", TRY, "bare"]).arg(&trial));
     let _ = std::fs::remove_dir_all(&trial);
     if let Err(why) = tried {
         // The command is as long as a page.
@@ -269,34 +266,10 @@ impl Machine {
         done
     }
 
-    /// Installs the smallest Debian, and copies this machine's settings of the network.
+    /// Installs the smallest Debian with the toolchain.
     fn debootstrap(&self) -> Result<()> {
-        if self.root.exists() {
-            std::fs::remove_dir_all(&self.root)?;
-        }
-        std::fs::create_dir_all(&self.root)?;
-        let source = host::source()?;
-        let mut cmd = apart();
-        cmd.args([
-            "--mount-proc",
-            "debootstrap",
-            "--variant=minbase",
-            &format!("--include={}", NEEDED.join(",")),
-        ]);
-        if let Some(keyring) = &source.keyring {
-            cmd.arg(format!("--keyring={keyring}"));
-        }
-        cmd.arg(&source.suite).arg(&self.root).arg(&source.mirror);
-        host::copy_packages(&self.root)?;
-        // dpkg waits for the disk after each file otherwise, and nothing of the machine is kept.
-        let settings = self.root.join("etc/dpkg/dpkg.cfg.d");
-        std::fs::create_dir_all(&settings)?;
-        std::fs::write(settings.join("unsafe-io"), "force-unsafe-io\n")?;
-        println!("bare: installs {} from {}", source.suite, source.mirror);
-        run::run_to_file(&mut cmd, &self.log("debootstrap"))?;
-        std::fs::create_dir_all(self.root.join("root"))?;
-        self.toolchain.prepare(&self.root)?;
-        host::copy_settings(&self.root)
+        system::install(&self.root, &NEEDED, &self.log("debootstrap"))?;
+        self.toolchain.prepare(&self.root)
     }
 
     /// Clones HEAD, as a newcomer would, from a bundle.
@@ -325,8 +298,9 @@ impl Machine {
     /// A shell line inside, as root, with little more in the environment than a login has.
     fn inside(&self, line: &str) -> Command {
         let Toolchain { from, place, programs, .. } = &self.toolchain;
-        let mut cmd = apart();
-        cmd.args(["sh", "-c", ENTER, "bare"]).arg(&self.root).arg(from).arg(place);
+        let mut cmd = system::apart();
+        cmd.args(["sh", "-c", &format!("{}{ENTER}", system::MOUNT), "bare"]);
+        cmd.arg(&self.root).arg(from).arg(place);
         cmd.args(["/usr/bin/env", "-i", "HOME=/root", "USER=root", "LANG=C.UTF-8"]);
         cmd.arg(format!("PATH=/{programs}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"));
         cmd.args(self.toolchain.variable()).args(host::variables());
@@ -345,14 +319,6 @@ impl Machine {
 fn git() -> Command {
     let mut cmd = run::command("git");
     cmd.args(["-c", "safe.directory=*"]);
-    cmd
-}
-
-/// Returns a command that runs its next argument in new mount and PID namespaces. The kernel kills
-/// their processes with unshare, and unshare with this program.
-fn apart() -> Command {
-    let mut cmd = run::command("setpriv");
-    cmd.args(["--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--kill-child", "--fork"]);
     cmd
 }
 

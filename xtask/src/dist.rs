@@ -14,6 +14,7 @@ mod fill;
 mod layout;
 mod linux_packages;
 mod recipes;
+mod trial;
 mod checks;
 
 use std::path::PathBuf;
@@ -49,9 +50,16 @@ const ARTIFACTS: [Artifact; 10] = [
     Artifact { name: "notes", what: "the section of CHANGELOG.md", make: release::notes },
 ];
 
-const USAGE: &str = "usage: cargo xtask dist [--list | --twice] [NAME]...";
+/// Installs the files of a part in an empty directory, and uses them.
+type Trial = fn(&Release, &[PathBuf]) -> Result<()>;
 
-/// `cargo xtask dist [--list | --twice] [NAME]...`
+/// The parts that `--try` tries.
+const TRIALS: [(&str, Trial); 3] =
+    [("deb", trial::debian::check), ("rpm", trial::rpm::check), ("recipes", trial::recipes::check)];
+
+const USAGE: &str = "usage: cargo xtask dist [--list | --twice | --try] [NAME]...";
+
+/// `cargo xtask dist [--list | --twice | --try] [NAME]...`
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let flags: Vec<&str> = args.iter().map(String::as_str).filter(|arg| arg.starts_with('-')).collect();
     let names: Vec<&str> = args.iter().map(String::as_str).filter(|arg| !arg.starts_with('-')).collect();
@@ -64,6 +72,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             Ok(())
         }
         [] => report(&make(&Release::prepare()?, &names)?),
+        ["--try"] => checks::trials(&names),
         ["--twice"] => checks::same_bytes(&names),
         _ => bail!("{USAGE}"),
     }

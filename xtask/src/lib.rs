@@ -51,9 +51,9 @@ cargo xtask COMMAND
   version [VERSION]
       Prints the version. VERSION: writes it wherever the version stands, and gives what is unreleased in
       the changelog its heading.
-  dist [--list | --twice] [NAME]...
+  dist [--list | --twice | --try] [NAME]...
       Makes the files of a release from the last commit, in target/packages/files. --twice: makes them once
-      more in another directory, and compares the bytes.
+      more in another directory, and compares the bytes. --try: installs, uses and removes them.
   c
       Checks the C and C++ interface: header, symbols, samples, sanitizers, valgrind, installation.
   dist-c [--prefix DIR]

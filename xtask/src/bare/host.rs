@@ -133,7 +133,7 @@ pub(super) fn copy_packages(root: &Path) -> Result<()> {
 }
 
 /// Returns the variables that cargo, git and apt need for the network, as `NAME=VALUE`.
-pub(super) fn variables() -> Vec<String> {
+pub(crate) fn variables() -> Vec<String> {
     let mut found: Vec<String> = std::env::vars()
         .filter(|(name, _)| is_for_network(name))
         .map(|(name, value)| format!("{name}={value}"))

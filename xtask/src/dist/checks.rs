@@ -1,6 +1,7 @@
 //! Checks of a release.
 
 use super::release::Release;
+use super::{ARTIFACTS, TRIALS};
 use crate::{run, tree};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -30,5 +31,19 @@ pub(super) fn same_bytes(names: &[&str]) -> Result<()> {
         bail!("these files differ in another directory:\n{}", differing.join("\n"));
     }
     println!("{} files are the same in another directory", here.lines().count());
+    Ok(())
+}
+
+/// Makes the parts that have a trial, or those of them with these names, and tries each.
+pub(super) fn trials(names: &[&str]) -> Result<()> {
+    if let Some(name) = names.iter().find(|name| TRIALS.iter().all(|(tried, _)| tried != *name)) {
+        bail!("`{name}` has no trial; hint: --try without a name runs all");
+    }
+    let release = Release::prepare()?;
+    for (name, trial) in TRIALS.iter().filter(|(name, _)| names.is_empty() || names.contains(name)) {
+        let artifact = ARTIFACTS.iter().find(|each| each.name == *name).context("a trial is of a part")?;
+        let files = (artifact.make)(&release).with_context(|| format!("cannot make {name}"))?;
+        trial(&release, &files).with_context(|| format!("the trial of {name}"))?;
+    }
     Ok(())
 }
