@@ -96,9 +96,14 @@ Nil is the directory of this package."
       (error "Cannot load the module of minder: this Emacs has no modules"))
     (let ((path (minder--file (concat "minder-module" module-file-suffix))))
       (unless path
-        (error "Cannot find minder-module%s in %s" module-file-suffix
-               (or minder-module-directory minder--directory)))
-      (module-load path))))
+        (error "Cannot find minder-module%s in %s; build it: M-x minder-module-compile"
+               module-file-suffix (or minder-module-directory minder--directory)))
+      (condition-case reason
+          (module-load path)
+        ;; It is for another system, or for a newer C library.
+        (module-open-failed
+         (error "Cannot load %s: %s; build it: M-x minder-module-compile"
+                path (error-message-string reason)))))))
 
 (defun minder-module-compile (directory)
   "Build the module for this Emacs from DIRECTORY, a copy of the repository.

@@ -17,9 +17,12 @@ Gem::Specification.new do |spec|
   spec.metadata = { "rubygems_mfa_required" => "true" }
 
   spec.files = Dir.chdir(__dir__) do
-    Dir["{lib,sig,samples}/**/*.{rb,rbs}", "ext/**/*.{c,h,rb}", "rust/**/*", "README.md", "LICENSE-*"]
+    Dir["{lib,sig,samples}/**/*.{rb,rbs}", "ext/**/*.{c,h,rb}", "{rust,prebuilt}/**/*", "README.md", "LICENSE-*"]
       .select { |path| File.file?(path) }
   end
+  # A directory named after a platform has the Rust library for it, and the gem is for that platform alone.
+  prebuilt = Dir[File.join(__dir__, "prebuilt/*")].first
+  spec.platform = File.basename(prebuilt) if prebuilt
   spec.require_paths = ["lib"]
   spec.extensions = ["ext/minder/extconf.rb"]
   # The files of the extension, except its objects, are not needed after the installation.

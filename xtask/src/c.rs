@@ -1,11 +1,11 @@
 //! The C and C++ interface: its header, its samples and tests, and its installation.
 
 pub(crate) mod header;
-mod library;
+pub(crate) mod library;
 mod compile;
 mod programs;
 pub(crate) mod install_tree;
-mod consumers;
+pub(crate) mod consumers;
 
 use crate::part::Part;
 use crate::{install, run, tree};

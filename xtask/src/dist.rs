@@ -15,6 +15,10 @@ mod layout;
 mod linux_packages;
 mod recipes;
 mod trial;
+mod npm;
+mod library;
+mod gem;
+mod emacs;
 mod checks;
 
 use std::path::PathBuf;
@@ -33,7 +37,7 @@ struct Artifact {
     make: Make,
 }
 
-const ARTIFACTS: [Artifact; 10] = [
+const ARTIFACTS: [Artifact; 16] = [
     Artifact { name: "source", what: "the sources, as .tar.gz", make: archive::source },
     Artifact { name: "linux", what: "Linux on x86-64, static: .tar.gz", make: archive::linux },
     Artifact { name: "linux-arm", what: "Linux on aarch64, static: .tar.gz", make: archive::linux_arm },
@@ -46,6 +50,12 @@ const ARTIFACTS: [Artifact; 10] = [
         make: recipes::make,
     },
     Artifact { name: "wheel", what: "Python on the same systems: .whl", make: wheel::make },
+    Artifact { name: "npm", what: "npm: the script, and Linux on x86-64: .tgz", make: npm::make },
+    Artifact { name: "npm-arm", what: "npm: Linux on aarch64: .tgz", make: npm::linux_arm },
+    Artifact { name: "npm-windows", what: "npm: Windows on x86-64: .tgz", make: npm::windows },
+    Artifact { name: "c", what: "the library for C and C++ on Linux, x86-64: .tar.gz", make: library::make },
+    Artifact { name: "gem", what: "gems: the sources; with the library for Linux, x86-64", make: gem::make },
+    Artifact { name: "emacs", what: "the package for Emacs on Linux, x86-64: .tar", make: emacs::make },
     Artifact { name: "sbom", what: "the parts of the program, as CycloneDX in JSON", make: sbom::make },
     Artifact { name: "notes", what: "the section of CHANGELOG.md", make: release::notes },
 ];
@@ -54,8 +64,15 @@ const ARTIFACTS: [Artifact; 10] = [
 type Trial = fn(&Release, &[PathBuf]) -> Result<()>;
 
 /// The parts that `--try` tries.
-const TRIALS: [(&str, Trial); 3] =
-    [("deb", trial::debian::check), ("rpm", trial::rpm::check), ("recipes", trial::recipes::check)];
+const TRIALS: [(&str, Trial); 7] = [
+    ("deb", trial::debian::check),
+    ("rpm", trial::rpm::check),
+    ("recipes", trial::recipes::check),
+    ("npm", npm::check),
+    ("c", library::check),
+    ("gem", gem::check),
+    ("emacs", emacs::check),
+];
 
 const USAGE: &str = "usage: cargo xtask dist [--list | --twice | --try] [NAME]...";
 

@@ -1,7 +1,7 @@
 //! Emacs for the package: the directory that Emacs loads, with the module next to the Lisp files.
 
 pub(crate) mod check;
-mod package;
+pub(crate) mod package;
 mod suites;
 
 use crate::install::{Missing, Program};
@@ -13,9 +13,9 @@ use std::process::Command;
 /// The package in the repository.
 const PACKAGE: &str = "bindings/emacs";
 /// The package of cargo that is the module.
-const MODULE: &str = "minder-emacs";
+pub(crate) const MODULE: &str = "minder-emacs";
 /// The package and program that ends children when Emacs is killed.
-const GUARDIAN: &str = "minder-guardian";
+pub(crate) const GUARDIAN: &str = "minder-guardian";
 
 /// `cargo xtask emacs`: builds the package that `package-install-file` takes, and tries it; or runs the tests
 /// of Emacs.
@@ -79,18 +79,23 @@ fn bounded(command: &Command, timeout: &[&str]) -> Command {
 pub fn staged(profile: Profile, name: &str) -> Result<PathBuf> {
     let built = build(profile)?;
     let staged = directory(name);
+    stage(&built, &staged)?;
+    Ok(staged)
+}
+
+/// Puts the same files into the directory `staged`; the module and the program are in the directory `built`.
+pub(crate) fn stage(built: &Path, staged: &Path) -> Result<()> {
     if staged.exists() {
         // A file that the package no longer has must not be found.
-        std::fs::remove_dir_all(&staged)?;
+        std::fs::remove_dir_all(staged)?;
     }
-    std::fs::create_dir_all(&staged)?;
+    std::fs::create_dir_all(staged)?;
     for file in lisp_files(&tree::root().join(PACKAGE))? {
         copy(&file, &staged.join(file.file_name().unwrap_or_default()))?;
     }
     // Emacs takes this suffix on macOS, too.
     copy(&built.join("libminder_module.so"), &staged.join("minder-module.so"))?;
-    copy(&built.join(GUARDIAN), &staged.join(GUARDIAN))?;
-    Ok(staged)
+    copy(&built.join(GUARDIAN), &staged.join(GUARDIAN))
 }
 
 /// Builds the module and the program of a guardian. Returns the directory with both.

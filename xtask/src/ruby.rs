@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
 /// The gem in the repository.
-const GEM: &str = "bindings/ruby";
+pub(crate) const GEM: &str = "bindings/ruby";
 /// The reference scheduler, below the sources of Ruby.
 pub const REFERENCE: &str = "test/fiber/scheduler.rb";
 
@@ -70,7 +70,7 @@ pub fn extension(profile: Profile) -> Result<PathBuf> {
 }
 
 /// Copies a directory with everything in it.
-fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from).with_context(|| from.display().to_string())? {
         let entry = entry?;

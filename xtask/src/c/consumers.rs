@@ -18,7 +18,7 @@ fn output() -> Result<String> {
 }
 
 /// Builds and runs programs against the tree.
-pub(super) fn build_and_run(tree: &Path) -> Result<LeftOut> {
+pub(crate) fn build_and_run(tree: &Path) -> Result<LeftOut> {
     let mut left_out = LeftOut::new();
     match install::programs(&CMAKE) {
         Ok(()) => by_cmake(tree)?,

@@ -5,7 +5,7 @@
 //! library by their own place.
 
 use super::header::PACKAGE;
-use super::library::{Library, Profile, SONAME};
+use super::library::{Library, Profile, SONAME, STATIC_LIBS};
 use crate::{install, run, tree};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -15,8 +15,6 @@ const USAGE: &str = "usage: cargo xtask dist-c [--prefix DIR]";
 const PREFIX: &str = "/usr/local";
 /// The program that `minder_guardian_new` starts.
 pub(super) const GUARDIAN_PLACE: &str = "libexec/minder/minder-guardian";
-/// The other libraries that a program with the archive links: `rustc --print native-static-libs`.
-const STATIC_LIBS: [&str; 7] = ["gcc_s", "util", "rt", "pthread", "m", "dl", "c"];
 const DOXYGEN: install::Program = install::Program { name: "doxygen", package: "doxygen" };
 
 /// The directory tree into which files are installed.

@@ -56,6 +56,9 @@ pub(super) const WINDOWS: Target = Target {
     packages: &["gcc-mingw-w64-x86-64-win32"],
 };
 
+/// Linux on x86-64, for libraries: they are used with the C library of the system.
+pub(super) const LINUX_LIBRARY: Target = Target { flags: &[], ..LINUX };
+
 /// The program of a target, and its debugging information.
 pub(super) struct Program {
     pub(super) path: PathBuf,
@@ -64,6 +67,22 @@ pub(super) struct Program {
 
 /// Builds the program for a target, and splits its debugging information off.
 pub(super) fn build(release: &Release, target: &Target) -> Result<Program> {
+    let mut cargo = cargo_build(release, target, &release.build)?;
+    cargo.args(["--package", "minder-cli", "--bin", "minder"]);
+    run::run(&mut cargo)?;
+    split(&release.build.join(target.triple).join(PROFILE), target)
+}
+
+/// Builds packages for a target. Returns the directory with the files.
+pub(super) fn build_libraries(release: &Release, target: &Target, arguments: &[&str]) -> Result<PathBuf> {
+    // The flags differ from those of the program.
+    let dir = release.build.join("library");
+    run::run(cargo_build(release, target, &dir)?.args(arguments))?;
+    Ok(dir.join(target.triple).join(PROFILE))
+}
+
+/// Returns `cargo build` for a target; the packages follow. Installs what it needs.
+fn cargo_build(release: &Release, target: &Target, target_dir: &Path) -> Result<Command> {
     if cfg!(not(target_os = "linux")) {
         bail!("releases are built on Linux; hint: use a Debian 12 machine");
     }
@@ -77,22 +96,20 @@ pub(super) fn build(release: &Release, target: &Target) -> Result<Program> {
     ready.map_err(anyhow::Error::msg)?;
     let mut cargo = if has_std {
         let mut cargo = run::cargo();
-        cargo.args(["build", "--target", target.triple, "--target-dir"]).arg(&release.build);
+        cargo.args(["build", "--target", target.triple, "--target-dir"]).arg(target_dir);
         cargo
     } else {
-        debian::cargo_in(&release.build, "build", &[target.triple])
+        debian::cargo_in(target_dir, "build", &[target.triple])
     };
     release.enter(&mut cargo);
     let key = target.triple.to_uppercase().replace('-', "_");
     if let Some(linker) = target.linker {
         cargo.env(format!("CARGO_TARGET_{key}_LINKER"), linker).env(format!("CC_{}", target.triple), linker);
     }
-    let dir = release.build.join(target.triple);
     set_flags(&mut cargo, release, target);
     cargo.env("MINDER_COMMIT", &release.commit);
-    cargo.args(["--locked", "--profile", PROFILE, "--package", "minder-cli", "--bin", "minder"]);
-    run::run(&mut cargo)?;
-    split(&dir.join(PROFILE), target)
+    cargo.args(["--locked", "--profile", PROFILE]);
+    Ok(cargo)
 }
 
 /// Sets the flags of both compilers. Neither may write directories of this machine into the program.

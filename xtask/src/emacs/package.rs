@@ -10,20 +10,32 @@ const DOCUMENTS: [&str; 2] = ["README.md", "LICENSE-GPL"];
 
 /// Builds the archive. Returns its path.
 pub(super) fn build(profile: Profile) -> Result<PathBuf> {
-    let source = tree::root().join(PACKAGE);
-    let main = std::fs::read_to_string(source.join("minder.el"))?;
-    let version = header(&main, "Version")?;
-    let name = format!("minder-{version}");
+    let name = format!("minder-{}", version()?);
     let staged = staged(profile, &format!("package/{name}"))?;
-    for document in DOCUMENTS {
-        copy(&source.join(document), &staged.join(document))?;
-    }
-    std::fs::write(staged.join("minder-pkg.el"), definition(&main)?)?;
+    complete(&staged)?;
     let archive = directory(&format!("{name}.tar"));
     let mut tar = run::command("tar");
     tar.arg("-cf").arg(&archive).args(["--owner=0", "--group=0", "--sort=name"]);
     run::run(tar.arg("-C").arg(directory("package")).arg(&name))?;
     Ok(archive)
+}
+
+/// Returns the version in the head of the main file.
+pub(crate) fn version() -> Result<String> {
+    header(&main_file()?, "Version").map(str::to_owned)
+}
+
+fn main_file() -> Result<String> {
+    Ok(std::fs::read_to_string(tree::root().join(PACKAGE).join("minder.el"))?)
+}
+
+/// Adds the files to a staged directory that make it a package.
+pub(crate) fn complete(staged: &Path) -> Result<()> {
+    for document in DOCUMENTS {
+        copy(&tree::root().join(PACKAGE).join(document), &staged.join(document))?;
+    }
+    std::fs::write(staged.join("minder-pkg.el"), definition(&main_file()?)?)?;
+    Ok(())
 }
 
 /// Returns the file that tells `package.el` what the package is, from the head of the main file.
@@ -44,7 +56,7 @@ fn header<'a>(text: &'a str, name: &str) -> Result<&'a str> {
 }
 
 /// Installs the archive for a new user, and starts a child there.
-pub(super) fn try_install(archive: &Path) -> Result<()> {
+pub(crate) fn try_install(archive: &Path) -> Result<()> {
     const START: &str = "(let* ((text \"\")
              (process (minder-make-process
                        :name \"echo\" :light t :command '(\"echo\" \"installed\")

@@ -4,6 +4,7 @@ use super::{GEM, directory};
 use crate::{run, tree};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The packages of the workspace that the gem contains, lowest first.
 const PACKAGES: [&str; 5] =
@@ -31,17 +32,26 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
 
 /// Builds the gem from a copy of its directory. Returns its path.
 pub(super) fn build() -> Result<PathBuf> {
+    let staged = staged()?;
+    let gem = directory().join(format!("minder-{}.gem", version()?));
+    pack(&mut run::command("gem"), &staged, &gem)?;
+    Ok(gem)
+}
+
+/// Copies the directory of the gem, and the Rust sources into it. Returns the copy.
+pub(crate) fn staged() -> Result<PathBuf> {
     let staged = directory().join("gem");
     if staged.exists() {
         std::fs::remove_dir_all(&staged)?;
     }
     super::copy_tree(&tree::root().join(GEM), &staged)?;
     stage_sources(&staged.join("rust"))?;
-    let gem = directory().join(format!("minder-{}.gem", version()?));
-    let mut build = run::command("gem");
-    build.args(["build", "--quiet", "minder.gemspec", "--output"]).arg(&gem).current_dir(&staged);
-    run::run(&mut build)?;
-    Ok(gem)
+    Ok(staged)
+}
+
+/// Writes the gem of a directory by a command `gem`.
+pub(crate) fn pack(command: &mut Command, staged: &Path, gem: &Path) -> Result<()> {
+    run::run(command.args(["build", "--quiet", "minder.gemspec", "--output"]).arg(gem).current_dir(staged))
 }
 
 /// Copies the packages, and makes a workspace of them with its own lock file.
@@ -132,6 +142,11 @@ fn version() -> Result<String> {
 
 /// Installs the gem into an empty directory, and uses it there, where nothing knows the repository.
 pub(super) fn try_gem(gem: &Path) -> Result<()> {
+    try_gem_with(gem, None)
+}
+
+/// Does the same, with this program instead of cargo.
+pub(crate) fn try_gem_with(gem: &Path, cargo: Option<&str>) -> Result<()> {
     const PROGRAM: &str = "require 'minder'; \
         Minder::Scheduler.run { Fiber.schedule { print Minder.run('echo', 'installed').stdout } }";
     let home = std::env::temp_dir().join(format!("minder-gem-{}", std::process::id()));
@@ -141,6 +156,7 @@ pub(super) fn try_gem(gem: &Path) -> Result<()> {
         install.args(["install", "--local", "--no-document", "--quiet", "--install-dir"]).arg(&home).arg(gem);
         // cargo keeps what it has built between two trials.
         install.env("MINDER_CARGO_TARGET_DIR", directory().join("cargo")).current_dir(&home);
+        install.envs(cargo.map(|program| ("CARGO", program)));
         run::run(&mut install)?;
         let mut program = run::command("ruby");
         program.args(["-e", PROGRAM]).current_dir(&home);

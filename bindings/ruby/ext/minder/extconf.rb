@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Builds the Rust library by cargo, and a Makefile for the C shim that links it.
+# Builds the Rust library by cargo, unless the gem has it, and a Makefile for the C shim that links it.
 #
 # Environment: CARGO names another cargo; MINDER_CARGO_TARGET_DIR is the directory in which cargo builds;
 # MINDER_BUILT_DIR has libminder_c.a and minder-guardian already, and cargo is not called.
@@ -9,11 +9,16 @@ require "mkmf"
 require "rbconfig"
 
 here = __dir__
-# The gem has the sources in `rust`. In the repository they are its root.
+# The gem for a platform has the library. Another one has the sources in `rust`; in the repository they
+# are its root.
+prebuilt = Dir[File.expand_path("../../prebuilt/*", here)].first
 root = [File.expand_path("../../rust", here), File.expand_path("../../../..", here)].find do |directory|
   File.file?(File.join(directory, "bindings/c/Cargo.toml"))
 end
-abort "minder: the Rust sources are missing: reinstall the gem" unless root
+abort "minder: the Rust sources are missing: reinstall the gem" unless root || prebuilt
+if prebuilt && RbConfig::CONFIG["host_os"] =~ /musl/
+  abort "minder: the library in this gem needs glibc: gem install minder --platform ruby"
+end
 if RbConfig::CONFIG["host_os"] =~ /mswin|mingw/
   abort "minder: Windows is not supported yet: the descriptors of Ruby differ from handles there"
 end
@@ -33,14 +38,15 @@ def build(root)
   File.join(target, "release")
 end
 
-built = ENV["MINDER_BUILT_DIR"] || build(root)
+built = ENV["MINDER_BUILT_DIR"] || prebuilt || build(root)
 archive = File.join(built, "libminder_c.a")
 guardian = File.join(built, "minder-guardian")
 [archive, guardian].each { |path| abort "minder: #{path} is missing" unless File.file?(path) }
 
 have_func("rb_io_closed_p", "ruby/io.h")
 
-$INCFLAGS << " -I#{File.join(root, "bindings/c/include").quote}"
+include = prebuilt ? File.join(prebuilt, "include") : File.join(root, "bindings/c/include")
+$INCFLAGS << " -I#{include.quote}"
 # preadv2 and its flags, before the first header.
 $CFLAGS << " -D_GNU_SOURCE -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-declaration-after-statement"
 # Nothing is exported but what is marked so: the entry.
