@@ -70,7 +70,7 @@ const SYSTEM_DIRECTORIES: [&str; 8] = [
 
 /// Checks that the files below a directory are those of the package.
 fn compare_with_list(root: &Path, listed: &str) -> Result<()> {
-    let found = run::read(run::command("find").args(["usr", "-type", "f"]).current_dir(root))?;
+    let found = run::read(run::command("find").args(["usr", "!", "-type", "d"]).current_dir(root))?;
     let mut found: Vec<String> = found.lines().map(|line| format!("/{line}")).collect();
     let mut listed: Vec<&str> =
         listed.lines().filter(|line| !root.join(line.trim_start_matches('/')).is_dir()).collect();
