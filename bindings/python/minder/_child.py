@@ -57,6 +57,9 @@ class Child:
 
     def read(self) -> bytes:
         """Returns the next bytes of the table of results, or none at its end."""
+        # Two processes would divide the table between them.
+        if os.getpid() != self._owner:
+            raise RuntimeError("cannot read results: another process started the run")
         assert self._process.stdout is not None
         return os.read(self._process.stdout.fileno(), _READ)
 

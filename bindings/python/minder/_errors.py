@@ -34,6 +34,10 @@ class RunError(MinderError):
         self.status = status
         self.messages = messages
 
+    def __reduce__(self) -> Any:
+        # A worker of a process pool may raise it.
+        return type(self), (str(self), self.status, self.messages)
+
 
 class JobError(MinderError):
     """A job failed: `Result.check` raises this."""

@@ -20,6 +20,10 @@ class Truncated(Exception):
     """The table ends within a row."""
 
 
+class NoTable(Exception):
+    """The output is no table of results."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One finished job."""
@@ -39,6 +43,7 @@ def rows(read: Callable[[], bytes]) -> Iterator[Row]:
     """Yields each job. `read` returns the next bytes of the table, and none at its end.
 
     Raises:
+        NoTable: The first row has other names.
         Truncated: The table ends within a row.
     """
     lines = _Fields(read)
@@ -46,7 +51,10 @@ def rows(read: Callable[[], bytes]) -> Iterator[Row]:
     if not names:
         return
     # Each value of the first job has a column in front of the outputs.
-    stdout = [name.read() for name in names].index(b"Stdout")
+    columns = [name.read() for name in names]
+    if b"Stdout" not in columns:
+        raise NoTable
+    stdout = columns.index(b"Stdout")
     while True:
         fields = lines.row()
         if not fields:

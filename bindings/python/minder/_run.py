@@ -36,6 +36,8 @@ V = TypeVar("V", bound=Value)
 _FAILED_MAX = 101
 # The exit value of a job that ran too long.
 _TIMED_OUT = -1
+# The exit value of a job whose command could not be started.
+_NOT_STARTED = 127
 
 
 def run(
@@ -57,7 +59,7 @@ def run(
     """Runs a command for each value, several at once, and returns an iterator of their results.
 
     A result comes when its job has ended. Leaving a ``for`` loop early, by ``break`` or an
-    exception, ends the jobs and everything that they started, and so does the end of Python. In a
+    exception, ends the jobs and everything that they started, and so does the exit of Python. In a
     ``with`` statement that also holds when something else refers to the iterator.
 
     Args:
@@ -92,6 +94,12 @@ def run(
         TypeError, ValueError: An argument, or the first value, has no meaning.
         OSError: The program cannot be started, such as in a ``cwd`` that does not exist.
     """
+    if not isinstance(grace, int) or isinstance(grace, bool):  # pyright: ignore
+        raise TypeError(f"invalid grace {grace!r}: expected a whole number of seconds")
+    if not 0 <= grace < 1e9:
+        raise ValueError(f"invalid grace {grace!r}: expected 0 or more seconds")
+    if isinstance(flags, (str, bytes)):
+        raise TypeError(f"invalid flags {flags!r}: expected a list of words")
     feed = Feed(values)
     words = [find_program(), "run", "--no-config", "--quiet", "--heartbeat", "0"]
     words += ["--null", "--results", "-.csv", "--grace", str(grace)]
@@ -119,6 +127,8 @@ def run(
 
 def _command(command: Union[str, Sequence[Scalar]]) -> List[str]:
     flags: List[str] = []
+    if isinstance(command, (bytes, bytearray)):  # pyright: ignore
+        raise TypeError(f"invalid command {command!r}: expected a text or a list of words")
     if isinstance(command, str):
         words = [command] if command.strip() else []
     else:
@@ -144,7 +154,8 @@ def _seconds(name: str, time: Union[float, str, None]) -> Optional[str]:
         return time
     if not 0 < time < 1e10:
         raise ValueError(f"invalid {name} {time!r}: expected more than 0 seconds")
-    return f"{time:.6f}"
+    # Zero would be no limit.
+    return f"{max(time, 1e-6):.6f}"
 
 
 class Run(Generic[V], Iterator[Result[V]], AsyncIterator[Result[V]]):
@@ -180,6 +191,10 @@ class Run(Generic[V], Iterator[Result[V]], AsyncIterator[Result[V]]):
             return self._finish()
         except _rows.Truncated:
             return self._finish(is_truncated=True)
+        except _rows.NoTable:
+            self._close(interrupted=False)
+            reason = "the program printed no table of results (do flags change the output?)"
+            raise RunError(reason, 0, self.messages) from None
         except BaseException as error:
             self._is_over = True
             if not isinstance(error, StopIteration):
@@ -241,8 +256,10 @@ class Run(Generic[V], Iterator[Result[V]], AsyncIterator[Result[V]]):
         await asyncio.to_thread(self.close)
 
     def _result(self, row: _rows.Row) -> Result[V]:
+        # The table leaves out a value that is too long for an argument.
+        is_started = row.exit_value != _NOT_STARTED or any(row.values)
         try:
-            value = self._feed.take(row.job, row.values)
+            value = self._feed.take(row.job, row.values if is_started else None)
         except LookupError:
             raise RunError(
                 f"job {row.job} got other arguments than its value (do flags change the input?)",

@@ -11,6 +11,9 @@ Scalar = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", int, float]
 Value = Union[Scalar, Tuple[Scalar, ...], List[Scalar]]
 """The arguments of one job: one, for ``{}``, or several, for ``{1}``, ``{2}`` …"""
 
+# The longest argument that the program takes, in bytes.
+_ARGUMENT_MAX = (128 << 10) - 1
+
 
 def width(value: Value) -> int:
     """Returns the number of arguments, or 0 for one that does not stand in a tuple or list.
@@ -30,13 +33,22 @@ def encode(value: Value, expected: int) -> List[bytes]:
 
     Raises:
         TypeError: An argument has another type than those of `Scalar`.
-        ValueError: The value has another width than `expected`, or an argument has a NUL byte.
+        ValueError: The value has another width than `expected`, an argument has a NUL byte, or one
+            of several arguments is too long.
     """
     if width(value) != expected:
         what = f"{expected} arguments" if expected else "one argument"
         raise ValueError(f"invalid value {value!r}: expected {what}, as in the first value")
     if isinstance(value, (tuple, list)):
-        return [_encode(part) for part in value]
+        parts = [_encode(part) for part in value]
+        longest = max(map(len, parts))
+        # The program would leave it out, and give the following arguments to other jobs.
+        if longest > _ARGUMENT_MAX:
+            raise ValueError(
+                f"invalid value with an argument of {longest} bytes: expected at most "
+                f"{_ARGUMENT_MAX} in a tuple"
+            )
+        return parts
     return [_encode(value)]
 
 

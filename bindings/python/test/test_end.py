@@ -120,6 +120,18 @@ class End(Families):
         os.waitpid(pid, 0)
         self.assertEqual([result.ok for result in results], [True])
 
+    def test_copy_of_the_process_takes_no_result(self) -> None:
+        results = minder.run(["sleep"], [0.3, 0.3], jobs=1)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                next(results)
+            except RuntimeError:
+                os._exit(3)
+            os._exit(0)
+        self.assertEqual(len(list(results)), 2)
+        self.assertEqual(os.waitpid(pid, 0)[1], 3 << 8)
+
 
 class Killed(Families):
     def test_kill_of_the_program_is_an_error(self) -> None:

@@ -1,7 +1,9 @@
 """What jobs get, and what their results have."""
 
 import asyncio
+import itertools
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -199,6 +201,48 @@ class Errors(Directory):
     def test_flag_that_changes_the_input_is_an_error(self) -> None:
         with self.assertRaisesRegex(minder.RunError, "other arguments than its value"):
             list(minder.run(["echo"], ["a", "b"], flags=["-n2"]))
+
+    def test_flag_that_changes_the_output_is_an_error(self) -> None:
+        for flag in ("--dry-run", "--version"):
+            results = minder.run(["echo"], itertools.repeat("a"), flags=[flag])
+            with self.assertRaisesRegex(minder.RunError, "no table of results"):
+                list(results)
+
+    def test_value_that_is_too_long_fails_its_job_alone(self) -> None:
+        long = "x" * 140_000
+        results = list(minder.run(["echo"], [long, "b"], keep_order=True))
+        self.assertEqual([result.value for result in results], [long, "b"])
+        self.assertEqual([result.exit_code for result in results], [127, 0])
+
+    def test_tuple_with_an_argument_that_is_too_long_gives_no_wrong_pairs(self) -> None:
+        pairs = [("a", "b"), ("x" * 131_072, "y"), ("c", "d")]
+        found = []
+        with self.assertRaisesRegex(ValueError, "131072 bytes: expected at most 131071"):
+            for result in minder.run(["echo"], pairs):
+                found.append(result.stdout)
+        self.assertIn(found, ([], [b"a b\n"]))
+
+    def test_arguments_of_other_types_are_named(self) -> None:
+        wrong: Any = [
+            (TypeError, {"command": b"true"}),
+            (TypeError, {"flags": "-k"}),
+            (TypeError, {"grace": "1"}),
+            (TypeError, {"grace": 0.5}),
+            (ValueError, {"grace": -1}),
+            (ValueError, {"grace": 10**10}),
+        ]
+        for error, arguments in wrong:
+            with self.subTest(arguments), self.assertRaisesRegex(error, "^invalid .*: expected"):
+                settings: Any = {"command": ["true"], "values": ["a"], **arguments}
+                minder.run(**settings)
+
+    def test_tiny_timeout_is_no_infinite_one(self) -> None:
+        (result,) = minder.run(["sleep"], [LONG], timeout=1e-9)
+        self.assertTrue(result.timed_out)
+
+    def test_error_of_a_run_can_be_pickled(self) -> None:
+        error = pickle.loads(pickle.dumps(minder.RunError("text", 255, "said")))
+        self.assertEqual((str(error), error.status, error.messages), ("text", 255, "said"))
 
     def test_directory_that_does_not_exist_is_named(self) -> None:
         with self.assertRaisesRegex(FileNotFoundError, "no-such-directory"):
