@@ -25,6 +25,7 @@ class Minder < Formula
   def install
     if OS.mac?
       system "cargo", "install", *std_cargo_args(path: "crates/minder-cli")
+      man1.mkpath
       system bin/"minder", "man", "--all", man1
       generate_completions_from_executable(bin/"minder", "completions")
     else

@@ -21,6 +21,7 @@
         doCheck = false;
         nativeBuildInputs = [ pkgs.installShellFiles ];
         postInstall = ''
+          mkdir man1
           $out/bin/minder man --all man1
           installManPage man1/*.1
           installShellCompletion --cmd minder \
