@@ -8,7 +8,9 @@ fn main() {
     println!("cargo:rerun-if-env-changed=MINDER_COMMIT");
     println!("cargo:rustc-env=MINDER_TARGET={}", var("TARGET").unwrap_or_default());
     println!("cargo:rustc-env=MINDER_LIBC={}", libc());
-    if let Some(commit) = var("MINDER_COMMIT").ok().or_else(published_commit) {
+    if let Some(commit) =
+        var("MINDER_COMMIT").ok().filter(|commit| !commit.is_empty()).or_else(published_commit)
+    {
         println!("cargo:rustc-env=MINDER_COMMIT={commit}");
     }
     let target = |part: &str| var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default();

@@ -3,13 +3,9 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use minder::{Command, Stdio};
+use minder_os::files::is_executable;
 use serde_json::{Value, json};
-
-/// How long another program of this name may take to print its version.
-const VERSION_TIME: Duration = Duration::from_secs(2);
 
 /// How many other programs of this name are named.
 const OTHERS_MAX: usize = 8;
@@ -116,30 +112,22 @@ fn is_in_python(prefix: &Path) -> bool {
     })
 }
 
-/// Returns the other programs of this name in the directories of `path`, the value of PATH, with the version
-/// that they print. Links to this program are left out.
-pub(crate) fn others(this: &Path, path: &OsStr) -> Vec<(PathBuf, Option<String>)> {
+/// Returns the other programs of this name in the directories of `path`, the value of PATH. Symbolic links to
+/// this program are left out. None of them is run: they may belong to anyone.
+pub(crate) fn others(this: &Path, path: &OsStr) -> Vec<PathBuf> {
     let name = format!("minder{}", std::env::consts::EXE_SUFFIX);
+    let is_program =
+        |path: &PathBuf| path.metadata().is_ok_and(|metadata| metadata.is_file() && is_executable(&metadata));
     let mut seen = vec![this.canonicalize().unwrap_or_else(|_| this.to_owned())];
     let mut found = Vec::new();
     for program in std::env::split_paths(path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(&name)) {
         let Ok(real) = program.canonicalize() else { continue };
-        if real.is_file() && !seen.contains(&real) && found.len() < OTHERS_MAX {
+        if is_program(&real) && !seen.contains(&real) && found.len() < OTHERS_MAX {
             seen.push(real);
-            let version = version_of(&program);
-            found.push((program, version));
+            found.push(program);
         }
     }
     found
-}
-
-/// Asks a program for its version.
-fn version_of(program: &Path) -> Option<String> {
-    let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null());
-    let text = String::from_utf8(command.output_timeout(VERSION_TIME).ok()?.stdout).ok()?;
-    let version = text.strip_prefix("minder ")?.lines().next()?;
-    Some(version.chars().filter(|c| !c.is_control()).collect())
 }
 
 #[cfg(test)]

@@ -411,34 +411,44 @@ fn version_as_json_says_how_the_program_was_built() {
 #[cfg(unix)] // Scripts in place of programs.
 #[test]
 fn doctor_names_other_programs_in_path() {
+    use std::os::unix::ffi::OsStrExt;
+
     let dir = super::temp_dir();
     let executable: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    for (name, script) in [
-        ("old", "echo minder 0.0.9"),
-        ("odd", "printf 'minder \\033[31m\\n'"),
-        ("mute", "exit 1"),
-        ("slow", "sleep 60"),
-    ] {
+    for name in ["old", "odd\u{1b}", "plain"] {
         std::fs::create_dir(dir.path().join(name)).expect("create directory");
         let program = dir.path().join(name).join("minder");
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("write script");
-        std::fs::set_permissions(&program, executable.clone()).expect("make script executable");
+        // None of them is run.
+        std::fs::write(&program, "#!/bin/sh\ntouch \"$0.run\"\n").expect("write script");
+        if name != "plain" {
+            std::fs::set_permissions(&program, executable.clone()).expect("make script executable");
+        }
     }
+    std::fs::create_dir_all(dir.path().join("directory/minder")).expect("create directory");
     std::os::unix::fs::symlink(super::MINDER, dir.path().join("minder")).expect("create link");
-    let paths = ["", "old", "odd", "mute", "slow", "old"].map(|name| dir.path().join(name));
-    let mut command = minder("doctor");
-    let search = std::env::join_paths(paths.iter()).expect("join paths");
-    let mut search = search.into_string().expect("UTF-8");
-    search.push_str(":/usr/bin:/bin:relative");
-    let text = Run::start(command.env("PATH", search)).wait().exit_code(0).stderr("").text();
-    let of =
-        |name: &str| format!("another one in PATH: {}", super::path(&dir.path().join(name).join("minder")));
-    for (name, version) in
-        [("old", "0.0.9"), ("odd", "[31m"), ("mute", "unknown version"), ("slow", "unknown version")]
-    {
-        assert_eq!(text.matches(&format!("{} ({version})", of(name))).count(), 1, "{name}: {text}");
-    }
-    assert!(text.contains("(cargo build)") && !text.contains('\u{1b}'), "{text}");
+    let paths = ["", "old", "odd\u{1b}", "plain", "directory", "old"].map(|name| dir.path().join(name));
+    let mut search = std::env::join_paths(paths.iter()).expect("join paths");
+    search.push(":/usr/bin:/bin:relative");
+    let run = |flag: &str, bytes: &[u8]| {
+        let mut search = search.clone();
+        search.push(std::ffi::OsStr::from_bytes(bytes));
+        let mut command = minder(&format!("doctor {flag}"));
+        Run::start(command.env("PATH", search)).wait().exit_code(0).stderr("").text()
+    };
+    let text = run("", b"");
+    let old = super::path(&dir.path().join("old/minder")).to_owned();
+    assert_eq!(text.matches(&format!("another one in PATH: {old}\n")).count(), 1, "{text}");
+    assert!(text.contains("odd") && !text.contains('\u{1b}') && !text.contains("plain"), "{text}");
+    assert!(!text.contains("directory/minder") && text.contains("(cargo build)"), "{text}");
+    assert!(!dir.path().join("old/minder.run").exists(), "it was run");
+    // Text of a path that is not UTF-8.
+    let mut odd = dir.path().as_os_str().to_owned();
+    odd.push(std::ffi::OsStr::from_bytes(b"/x\xff"));
+    std::fs::create_dir(&odd).expect("create directory");
+    std::fs::copy(dir.path().join("old/minder"), std::path::Path::new(&odd).join("minder"))
+        .expect("copy program");
+    let bytes = [b":", odd.as_bytes()].concat();
+    assert!(run("--json", &bytes).contains("/x\u{fffd}/minder\""));
 }
 
 #[cfg(unix)] // A limit of descriptors.

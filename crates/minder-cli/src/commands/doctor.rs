@@ -46,7 +46,7 @@ pub(crate) fn run(out: &mut dyn Write, json: bool) -> anyhow::Result<()> {
 struct Program {
     path: Option<PathBuf>,
     package: Option<Package>,
-    others: Vec<(PathBuf, Option<String>)>,
+    others: Vec<PathBuf>,
 }
 
 impl Program {
@@ -68,20 +68,17 @@ impl Program {
             let package = self.package.map(|package| format!(" ({})", package.name)).unwrap_or_default();
             lines.push(format!("{}{package}", shown(path)));
         }
-        for (path, version) in &self.others {
-            let version = version.as_ref().map_or("unknown version", |version| version.as_str());
-            lines.push(format!("another one in PATH: {} ({version})", shown(path)));
-        }
+        lines.extend(self.others.iter().map(|path| format!("another one in PATH: {}", shown(path))));
         lines
     }
 
     fn document(&self) -> serde_json::Value {
-        let others: Vec<_> =
-            self.others.iter().map(|(path, version)| json!({ "path": path, "version": version })).collect();
+        // JSON has no other text than Unicode.
+        let text = |path: &PathBuf| path.display().to_string();
         json!({
             "area": "program", "name": "minder", "state": "there", "reason": null, "chosen": true,
-            "value": null, "note": "", "build": installation::build(), "path": self.path,
-            "package": self.package.map(|package| package.name), "others": others,
+            "value": null, "note": "", "build": installation::build(), "path": self.path.as_ref().map(text),
+            "package": self.package.map(|package| package.name), "others": self.others.iter().map(text).collect::<Vec<_>>(),
         })
     }
 }

@@ -222,7 +222,8 @@ pub(super) fn attached_number(args: &[OsString], unknown: &str) -> Option<String
     args.iter().filter_map(|arg| arg.to_str()).find_map(|word| {
         let (flag, hint) = WITHOUT_NUMBER.iter().find(|(flag, _)| {
             let number = word.strip_prefix(flag).unwrap_or_default();
-            number.starts_with(unknown.trim_start_matches('-'))
+            !number.is_empty()
+                && number.starts_with(unknown.trim_start_matches('-'))
                 && number.bytes().all(|it| it.is_ascii_digit())
         })?;
         Some(format!("`{flag}` of `{word}` takes no value: {hint}"))
