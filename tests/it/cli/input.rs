@@ -432,3 +432,24 @@ fn env_file_sets_variables_that_env_overrides() {
         assert_eq!(Run::start(&command).wait().exit_code(0).text(), "x\nx\n");
     }
 }
+
+/// The other values stay in their pairs.
+#[cfg(target_os = "linux")] // The limit of one argument.
+#[test]
+fn line_that_is_too_long_fails_its_whole_group() {
+    let long = "x".repeat(140_000);
+    let lines = format!("a\nb\n{long}\ny\nz\n{long}\nc\nd\ne\n");
+    let mut command = minder("run -k -N 2 CHILD echo-args --");
+    let ended = Run::start(command.stdin(super::input(lines.as_bytes()))).wait();
+    let text = ended.text();
+    let shown: Vec<&str> = text.split_whitespace().collect();
+    for pair in [["a", "b"], ["c", "d"]] {
+        assert!(
+            shown.windows(2).any(|words| words[0].contains(pair[0]) && words[1].contains(pair[1])),
+            "{text}"
+        );
+    }
+    assert!(!text.contains('y') && !text.contains('z') && text.contains('e'), "{text}");
+    assert!(ended.err.contains("5 jobs · 2 failed"), "{}", ended.err);
+    assert!(ended.err.contains("a line of 140000 bytes"), "{}", ended.err);
+}

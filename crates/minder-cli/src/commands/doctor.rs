@@ -75,10 +75,11 @@ impl Program {
     fn document(&self) -> serde_json::Value {
         // JSON has no other text than Unicode.
         let text = |path: &PathBuf| path.display().to_string();
+        let others: Vec<String> = self.others.iter().map(text).collect();
         json!({
             "area": "program", "name": "minder", "state": "there", "reason": null, "chosen": true,
             "value": null, "note": "", "build": installation::build(), "path": self.path.as_ref().map(text),
-            "package": self.package.map(|package| package.name), "others": self.others.iter().map(text).collect::<Vec<_>>(),
+            "package": self.package.map(|package| package.name), "others": others,
         })
     }
 }

@@ -112,10 +112,14 @@ impl ArgBatcher {
         if limit == 1 && !self.arity.lines && !self.arity.strict && !self.arity.bounded {
             return self.source.next();
         }
+        // The place of a record in its group counts: the whole group fails with it.
+        let is_fixed = self.arity.most.is_some() && self.arity.fill == Fill::One;
+        let mut unfit = None;
+        let mut unfit_count = 0;
         let mut taken = Vec::new();
         let mut bytes = self.base;
         let mut ended = false;
-        while (taken.len() as u64) < limit {
+        while (taken.len() as u64 + unfit_count) < limit {
             let Some(record) = self.record()? else {
                 ended = true;
                 break;
@@ -133,7 +137,12 @@ impl ArgBatcher {
                     break;
                 }
             }
-            if let Record::Unfit(_) = record {
+            if let Record::Unfit(why) = record {
+                if is_fixed {
+                    unfit.get_or_insert(why);
+                    unfit_count += 1;
+                    continue;
+                }
                 if taken.is_empty() {
                     return Ok(Some(record));
                 }
@@ -141,6 +150,9 @@ impl ArgBatcher {
                 break;
             }
             taken.push(record);
+        }
+        if let Some(why) = unfit {
+            return Ok(Some(Record::Unfit(why)));
         }
         ended &= !self.cut_line(&mut taken)?;
         if ended && self.arity.fill == Fill::Shared && taken.len() > 1 {
