@@ -243,14 +243,20 @@ impl ChildQueue {
         self.restarts += 1;
     }
 
-    /// Drops the oldest chunk, but not the newest. Returns whether it did.
+    /// Drops the oldest chunk, but not the newest. Returns whether it did. Its bytes count in the outcome of
+    /// the run that wrote them, which may be queued behind them.
     fn drop_oldest(&mut self) -> bool {
         let mut outputs =
             self.events.iter().enumerate().filter(|(_, event)| matches!(event, Event::Output { .. }));
         let (Some((oldest, _)), Some(_)) = (outputs.next(), outputs.next()) else { return false };
         if let Some(event) = self.events.remove(oldest) {
-            self.bytes -= output_bytes(&event);
-            self.dropped += output_bytes(&event) as u64;
+            let bytes = output_bytes(&event);
+            self.bytes -= bytes;
+            let outcome = self.events.range_mut(oldest..).find_map(|event| match event {
+                Event::Restarting { outcome, .. } | Event::Done { outcome, .. } => Some(outcome),
+                _ => None,
+            });
+            *outcome.map_or(&mut self.dropped, |outcome| &mut outcome.dropped) += bytes as u64;
         }
         true
     }
@@ -407,6 +413,25 @@ mod tests {
             fixture.drain(usize::MAX),
             format!("0>{}, 0>{}, 0 done-51", "b".repeat(50), "c".repeat(50))
         );
+    }
+
+    #[test]
+    fn dropped_bytes_count_in_the_run_that_wrote_them() {
+        let mut fixture = Fixture::new(1, OverflowPolicy::DropOldest);
+        let child = ChildId::from_u64(0);
+        let delay = std::time::Duration::ZERO;
+        fixture.push_output(0, Stream::Stdout, &"a".repeat(90));
+        fixture.queue.push(Event::Restarting { child, outcome: OUTCOME, delay, restarts: 1 }, LIMITS);
+        fixture.push_output(0, Stream::Stdout, &"b".repeat(60));
+        fixture.push_output(0, Stream::Stdout, &"c".repeat(60));
+        fixture.push_done(0);
+        let mut events = Vec::new();
+        fixture.queue.drain(&mut events, usize::MAX, |event, _| event);
+        let dropped = |event: &Event| match event {
+            Event::Restarting { outcome, .. } | Event::Done { outcome, .. } => Some(outcome.dropped),
+            _ => None,
+        };
+        assert_eq!(events.iter().filter_map(dropped).collect::<Vec<_>>(), [91, 61]);
     }
 
     #[test]
