@@ -63,6 +63,10 @@ pub(super) fn is_running(pid: u32, started: u64) -> bool {
     Stat::read(pid).is_some_and(|stat| stat.started == started && !stat.is_zombie)
 }
 
+pub(super) fn is_stopped(pid: u32) -> io::Result<bool> {
+    Stat::read(pid).map(|stat| stat.is_stopped).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
 pub(super) fn has_open(pid: u32, file: &Metadata) -> io::Result<bool> {
     let entries = match fs::read_dir(path(pid, "fd")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !Path::new("/proc/self").exists() => {
@@ -101,6 +105,7 @@ fn path(pid: u32, name: &str) -> PathBuf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stat {
     is_zombie: bool,
+    is_stopped: bool,
     parent: u32,
     group: u32,
     forked_only: bool,
@@ -121,6 +126,7 @@ impl Stat {
         let field = |number: usize| fields.get(number - 3).copied();
         Some(Self {
             is_zombie: matches!(field(3)?, "Z" | "X" | "x"),
+            is_stopped: field(3)? == "T",
             parent: field(4)?.parse().ok()?,
             group: field(5)?.parse().ok()?,
             forked_only: field(9)?.parse::<u64>().ok()? & FORKED_ONLY != 0,
@@ -163,7 +169,10 @@ mod tests {
         let text = b"17 (a) Z 1 (b) S 12 16 16 0 -1 4194368 1 2 3 4 5 6 7 8 20 0 1 0 4711 0 0";
         let stat = Stat::parse(text).expect("parse stat");
         assert_eq!((stat.parent, stat.group, stat.started), (12, 16, 4711));
-        assert!(stat.forked_only && !stat.is_zombie && !stat.runs_own_program());
+        assert!(stat.forked_only && !stat.is_zombie && !stat.runs_own_program() && !stat.is_stopped);
+        let stopped =
+            Stat::parse(&text.map(|byte| if byte == b'S' { b'T' } else { byte })).expect("parse stat");
+        assert!(stopped.is_stopped);
         assert_eq!(Stat::parse(b"17 (a"), None);
         assert_eq!(Stat::parse(b"17 (a) S 1 2"), None);
     }

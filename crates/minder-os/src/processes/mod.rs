@@ -42,6 +42,17 @@ pub fn is_running(pid: u32, started: u64) -> bool {
     system::is_running(pid, started)
 }
 
+/// Returns whether a signal has stopped a process, and it was not continued. A process that has exited is not
+/// stopped.
+///
+/// - Linux only (proc(5)); elsewhere `Unsupported`.
+///
+/// # Errors
+/// `Unsupported`; `NotFound` if no such process is seen.
+pub fn is_stopped(pid: u32) -> io::Result<bool> {
+    system::is_stopped(pid)
+}
+
 /// Returns whether a process has this file open.
 ///
 /// - Linux only (proc(5)); elsewhere `Unsupported`.

@@ -13,6 +13,10 @@ pub(super) fn is_running(_: u32, _: u64) -> bool {
     false
 }
 
+pub(super) fn is_stopped(_: u32) -> io::Result<bool> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 pub(super) fn has_open(_: u32, _: &Metadata) -> io::Result<bool> {
     Err(io::ErrorKind::Unsupported.into())
 }

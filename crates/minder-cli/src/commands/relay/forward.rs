@@ -5,11 +5,16 @@ use std::time::Duration;
 
 use minder::guard::SignalSender;
 use minder::{Signal, Termination};
+use minder_os::processes::is_stopped;
 use minder_os::signals;
 use minder_os::terminal::is_in_foreground;
 
 use super::session::{Output, Session};
 use super::window::own_terminal_size;
+
+/// How often, and for how long, a suspension waits for the child to stop: 50 ms in all.
+const STOP_TRIES: u32 = 50;
+const STOP_WAIT: Duration = Duration::from_millis(1);
 
 impl Session {
     /// Forwards the signals that have come.
@@ -105,10 +110,24 @@ impl Session {
         }
     }
 
+    /// Waits for a moment until a key has stopped the child. A shell waits for this process alone, and takes
+    /// the terminal when it has stopped: until the child runs again to find its signal, it would read what is
+    /// typed at the prompt.
+    fn wait_for_stop(&self) {
+        for _ in 0..STOP_TRIES {
+            // A child may handle the key in another way, and then nothing tells that it has.
+            match is_stopped(self.child.id()) {
+                Ok(false) => std::thread::park_timeout(STOP_WAIT),
+                _ => break,
+            }
+        }
+    }
+
     /// Suspends the child with what it started, and then this process, until it is continued. A key has
     /// stopped the child in its own way.
     fn suspend(&mut self, has_reached_child: bool) {
         if has_reached_child {
+            self.wait_for_stop();
             return self.guard.suspend_self();
         }
         self.signal_tree("STOP");
