@@ -30,48 +30,50 @@ use self::release::Release;
 /// What makes one or several files of a release, and returns them.
 type Make = fn(&Release) -> Result<Vec<PathBuf>>;
 
+/// Installs the files of a part in an empty directory, and uses them.
+type Trial = fn(&Release, &[PathBuf]) -> Result<()>;
+
 /// One part of a release.
 struct Artifact {
     name: &'static str,
     what: &'static str,
     make: Make,
+    /// What `--try` does.
+    trial: Option<Trial>,
+}
+
+impl Artifact {
+    const fn new(name: &'static str, what: &'static str, make: Make) -> Self {
+        Self { name, what, make, trial: None }
+    }
+
+    const fn tried(self, trial: Trial) -> Self {
+        Self { trial: Some(trial), ..self }
+    }
 }
 
 const ARTIFACTS: [Artifact; 16] = [
-    Artifact { name: "source", what: "the sources, as .tar.gz", make: archive::source },
-    Artifact { name: "linux", what: "Linux on x86-64, static: .tar.gz", make: archive::linux },
-    Artifact { name: "linux-arm", what: "Linux on aarch64, static: .tar.gz", make: archive::linux_arm },
-    Artifact { name: "windows", what: "Windows on x86-64: .zip", make: archive::windows },
-    Artifact { name: "deb", what: "packages of Debian for amd64 and arm64", make: linux_packages::deb },
-    Artifact { name: "rpm", what: "packages of RPM for x86_64 and aarch64", make: linux_packages::rpm },
-    Artifact {
-        name: "recipes",
-        what: "files for Homebrew, AUR, winget, Nix and containers",
-        make: recipes::make,
-    },
-    Artifact { name: "wheel", what: "Python on the same systems: .whl", make: wheel::make },
-    Artifact { name: "npm", what: "npm: the script, and Linux on x86-64: .tgz", make: npm::make },
-    Artifact { name: "npm-arm", what: "npm: Linux on aarch64: .tgz", make: npm::linux_arm },
-    Artifact { name: "npm-windows", what: "npm: Windows on x86-64: .tgz", make: npm::windows },
-    Artifact { name: "c", what: "the library for C and C++ on Linux, x86-64: .tar.gz", make: library::make },
-    Artifact { name: "gem", what: "gems: the sources; with the library for Linux, x86-64", make: gem::make },
-    Artifact { name: "emacs", what: "the package for Emacs on Linux, x86-64: .tar", make: emacs::make },
-    Artifact { name: "sbom", what: "the parts of the program, as CycloneDX in JSON", make: sbom::make },
-    Artifact { name: "notes", what: "the section of CHANGELOG.md", make: release::notes },
-];
-
-/// Installs the files of a part in an empty directory, and uses them.
-type Trial = fn(&Release, &[PathBuf]) -> Result<()>;
-
-/// The parts that `--try` tries.
-const TRIALS: [(&str, Trial); 7] = [
-    ("deb", trial::debian::check),
-    ("rpm", trial::rpm::check),
-    ("recipes", trial::recipes::check),
-    ("npm", npm::check),
-    ("c", library::check),
-    ("gem", gem::check),
-    ("emacs", emacs::check),
+    Artifact::new("source", "the sources, as .tar.gz", archive::source),
+    Artifact::new("linux", "Linux on x86-64, static: .tar.gz", archive::linux),
+    Artifact::new("linux-arm", "Linux on aarch64, static: .tar.gz", archive::linux_arm),
+    Artifact::new("windows", "Windows on x86-64: .zip", archive::windows),
+    Artifact::new("deb", "packages of Debian for amd64 and arm64", linux_packages::deb)
+        .tried(trial::debian::check),
+    Artifact::new("rpm", "packages of RPM for x86_64 and aarch64", linux_packages::rpm)
+        .tried(trial::rpm::check),
+    Artifact::new("recipes", "files for Homebrew, AUR, winget, Nix and containers", recipes::make)
+        .tried(trial::recipes::check),
+    Artifact::new("wheel", "Python on the same systems: .whl", wheel::make),
+    Artifact::new("npm", "npm: the script, and Linux on x86-64: .tgz", npm::make).tried(npm::check),
+    Artifact::new("npm-arm", "npm: Linux on aarch64: .tgz", npm::linux_arm),
+    Artifact::new("npm-windows", "npm: Windows on x86-64: .tgz", npm::windows),
+    Artifact::new("c", "the library for C and C++ on Linux, x86-64: .tar.gz", library::make)
+        .tried(library::check),
+    Artifact::new("gem", "gems: the sources; with the library for Linux, x86-64", gem::make)
+        .tried(gem::check),
+    Artifact::new("emacs", "the package for Emacs on Linux, x86-64: .tar", emacs::make).tried(emacs::check),
+    Artifact::new("sbom", "the parts of the program, as CycloneDX in JSON", sbom::make),
+    Artifact::new("notes", "the section of CHANGELOG.md", release::notes),
 ];
 
 const USAGE: &str = "usage: cargo xtask dist [--list | --twice | --try] [NAME]...";
@@ -85,7 +87,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     }
     match flags[..] {
         ["--list"] => {
-            ARTIFACTS.iter().for_each(|each| println!("{:<10} {}", each.name, each.what));
+            ARTIFACTS.iter().for_each(|each| println!("{:<12} {}", each.name, each.what));
             Ok(())
         }
         [] => report(&make(&Release::prepare()?, &names)?),

@@ -121,8 +121,11 @@ pub(crate) fn others(this: &Path, path: &OsStr) -> Vec<PathBuf> {
     let mut seen = vec![this.canonicalize().unwrap_or_else(|_| this.to_owned())];
     let mut found = Vec::new();
     for program in std::env::split_paths(path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(&name)) {
+        if found.len() == OTHERS_MAX {
+            break;
+        }
         let Ok(real) = program.canonicalize() else { continue };
-        if is_program(&real) && !seen.contains(&real) && found.len() < OTHERS_MAX {
+        if is_program(&real) && !seen.contains(&real) {
             seen.push(real);
             found.push(program);
         }

@@ -1,7 +1,7 @@
 //! Archives of the program, and of the sources.
 
 use super::program::{LINUX, LINUX_ARM, Target, WINDOWS};
-use super::release::Release;
+use super::release::{self, Release};
 use super::stage;
 use crate::{install, run};
 use anyhow::{Context, Result};
@@ -11,7 +11,7 @@ const ZIP: [install::Program; 1] = [install::Program { name: "zip", package: "zi
 
 /// Writes the sources of the commit.
 pub(super) fn source(release: &Release) -> Result<Vec<PathBuf>> {
-    let name = format!("minder-{}", release.version);
+    let name = name(&release.version, None);
     tar_gz(release, &release.source, &name, &name).map(|file| vec![file])
 }
 
@@ -23,16 +23,17 @@ pub(super) fn linux_arm(release: &Release) -> Result<Vec<PathBuf>> {
     tarball(release, &LINUX_ARM)
 }
 
-/// Returns the name of the archive for a system, and of the directory in it. `cargo binstall` makes it from
-/// the manifest of the command.
-fn name(version: &str, triple: &str) -> String {
-    format!("minder-{version}-{triple}")
+/// Returns the name of the archive for a target, or of the sources, and of the directory in it.
+/// `cargo binstall` makes it from the manifest of the command.
+pub(super) fn name(version: &str, target: Option<&Target>) -> String {
+    let target = target.map(|target| format!("-{}", target.triple)).unwrap_or_default();
+    format!("minder-{version}{target}")
 }
 
 /// Writes the files of a package, and the debugging information as an archive that can be unpacked over it.
 fn tarball(release: &Release, target: &Target) -> Result<Vec<PathBuf>> {
     let stage = stage::make(release, target)?;
-    let name = name(&release.version, target.triple);
+    let name = name(&release.version, Some(target));
     let package = tar_gz(release, &stage.dir, &name, &name)?;
     let debug = stage.dir.with_file_name("debug");
     std::fs::create_dir_all(&debug)?;
@@ -64,11 +65,9 @@ pub(super) fn tar(release: &Release, dir: &Path, top: &str, name: &str) -> Resul
 pub(super) fn windows(release: &Release) -> Result<Vec<PathBuf>> {
     install::programs(&ZIP).map_err(anyhow::Error::msg)?;
     let stage = stage::make(release, &WINDOWS)?;
-    let name = name(&release.version, WINDOWS.triple);
+    let name = name(&release.version, Some(&WINDOWS));
     let top = stage.dir.with_file_name(&name);
-    if top.exists() {
-        std::fs::remove_dir_all(&top)?;
-    }
+    release::remove(&top)?;
     std::fs::rename(&stage.dir, &top).with_context(|| format!("cannot rename {}", stage.dir.display()))?;
     let dir = top.parent().context("a directory is in another one")?;
     let mut names: Vec<String> =
@@ -119,7 +118,7 @@ mod tests {
             ("aarch64-unknown-linux-musl", &LINUX_ARM, "tar.gz"),
             ("x86_64-pc-windows-msvc", &WINDOWS, "zip"),
         ] {
-            let name = name("1.2", target.triple);
+            let name = name("1.2", Some(target));
             let url = format!("{{ repo }}/releases/download/v1.2/{name}.{suffix}");
             assert_eq!(found(host, "pkg-url"), url, "{host}");
             assert_eq!(found(host, "pkg-fmt"), if suffix == "zip" { "zip" } else { "tgz" }, "{host}");

@@ -1,7 +1,7 @@
 //! Checks of a release.
 
-use super::release::Release;
-use super::{ARTIFACTS, TRIALS};
+use super::ARTIFACTS;
+use super::release::{self, Release};
 use crate::{run, tree};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -9,9 +9,7 @@ use std::path::Path;
 /// Makes the parts once here and once in a clone in another directory, and compares their checksums.
 pub(super) fn same_bytes(names: &[&str]) -> Result<()> {
     let clone = tree::target_dir().join("packages/another directory");
-    if clone.exists() {
-        std::fs::remove_dir_all(&clone).with_context(|| format!("cannot remove {}", clone.display()))?;
-    }
+    release::remove(&clone)?;
     let first = super::make(&Release::prepare()?, names)?;
     super::report(&first)?;
     run::run(run::command("git").args(["clone", "--quiet", "--no-hardlinks", "."]).arg(&clone))?;
@@ -36,12 +34,13 @@ pub(super) fn same_bytes(names: &[&str]) -> Result<()> {
 
 /// Makes the parts that have a trial, or those of them with these names, and tries each.
 pub(super) fn trials(names: &[&str]) -> Result<()> {
-    if let Some(name) = names.iter().find(|name| TRIALS.iter().all(|(tried, _)| tried != *name)) {
+    let trials = || ARTIFACTS.iter().filter_map(|each| Some((each, each.trial?)));
+    if let Some(name) = names.iter().find(|name| trials().all(|(tried, _)| tried.name != **name)) {
         bail!("`{name}` has no trial; hint: --try without a name runs all");
     }
     let release = Release::prepare()?;
-    for (name, trial) in TRIALS.iter().filter(|(name, _)| names.is_empty() || names.contains(name)) {
-        let artifact = ARTIFACTS.iter().find(|each| each.name == *name).context("a trial is of a part")?;
+    for (artifact, trial) in trials().filter(|(each, _)| names.is_empty() || names.contains(&each.name)) {
+        let name = artifact.name;
         let files = (artifact.make)(&release).with_context(|| format!("cannot make {name}"))?;
         trial(&release, &files).with_context(|| format!("the trial of {name}"))?;
     }

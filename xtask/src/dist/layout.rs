@@ -1,7 +1,7 @@
 //! The tree `usr` of a package for Linux, and the manifest of the tools that make packages from it.
 
 use super::program::Target;
-use super::release::{Release, write};
+use super::release::{self, Release, write};
 use super::{fill, stage};
 use crate::run;
 use anyhow::{Context, Result, ensure};
@@ -32,9 +32,7 @@ pub(super) const RPM: Kind = Kind { name: "rpm", zsh: "site-functions", readme: 
 pub(super) fn make(release: &Release, target: &Target, kind: &Kind) -> Result<PathBuf> {
     let stage = stage::make(release, target)?;
     let top = stage.dir.with_file_name(kind.name);
-    if top.exists() {
-        std::fs::remove_dir_all(&top).with_context(|| format!("cannot remove {}", top.display()))?;
-    }
+    release::remove(&top)?;
     let share = top.join("usr/share");
     let doc = share.join("doc/minder");
     place(&stage.dir.join("minder"), &top.join("usr/bin/minder"))?;

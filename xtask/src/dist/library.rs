@@ -2,11 +2,11 @@
 
 use super::archive;
 use super::program::{self, LINUX_LIBRARY};
-use super::release::Release;
+use super::release::{self, Release};
 use crate::c::install_tree::{self, Layout};
 use crate::c::library::{GUARDIAN, Library, Profile};
 use crate::{c, run};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 
 /// Builds the library and the program of a guardian. Returns the directory with both.
@@ -29,9 +29,7 @@ pub(super) fn make(release: &Release) -> Result<Vec<PathBuf>> {
     library.check_name()?;
     let name = name(release);
     let dir = release.build.join(&name);
-    if dir.exists() {
-        std::fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
-    }
+    release::remove(&dir)?;
     install_tree::install(&library, &Layout::new(&dir, None))?;
     archive::tar_gz(release, &dir, &name, &name).map(|file| vec![file])
 }
@@ -39,10 +37,7 @@ pub(super) fn make(release: &Release) -> Result<Vec<PathBuf>> {
 /// Unpacks the archive, and builds programs with the library there.
 pub(super) fn check(release: &Release, files: &[PathBuf]) -> Result<()> {
     let home = release.build.join("trial");
-    if home.exists() {
-        std::fs::remove_dir_all(&home).with_context(|| format!("cannot remove {}", home.display()))?;
-    }
-    std::fs::create_dir_all(&home)?;
+    release::empty(&home)?;
     run::run(run::command("tar").arg("-xf").args(files).arg("-C").arg(&home))?;
     let left_out = c::consumers::build_and_run(Path::new(&home.join(name(release))))?;
     if !left_out.is_empty() {

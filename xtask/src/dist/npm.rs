@@ -1,9 +1,9 @@
 //! The packages for npm: a script, and the program of each platform in a package that only it installs.
 
-use super::archive;
 use super::program::{self, LINUX, LINUX_ARM, Target, WINDOWS};
-use super::release::{Release, write};
+use super::release::{self, Release, write};
 use super::stage::copy;
+use super::{archive, fill};
 use crate::{install, run};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ const PLATFORMS: [&Platform; 3] = [&LINUX_X64, &LINUX_ARM64, &WINDOWS_X64];
 
 /// Makes the package of the script, and that of Linux on x86-64.
 pub(super) fn make(release: &Release) -> Result<Vec<PathBuf>> {
-    let dir = empty(release, "minder")?;
+    let dir = directory(release, "minder")?;
     std::fs::create_dir_all(dir.join("bin"))?;
     for name in ["README.md", "bin/minder.js"] {
         copy(&release.source.join(HOME).join("minder").join(name), &dir.join(name))?;
@@ -44,7 +44,7 @@ pub(super) fn make(release: &Release) -> Result<Vec<PathBuf>> {
         .map(|platform| format!("    \"{}\": \"{}\"", platform.package(), release.version))
         .collect();
     let platforms = format!("{{\n{}\n  }}", versions.join(",\n"));
-    fill(release, "minder/package.json", &dir, &[("@PLATFORMS@", &platforms)])?;
+    package_json(release, "minder/package.json", &dir, vec![("PLATFORMS", platforms)])?;
     Ok(vec![pack(release, &dir, "minder")?, of_platform(release, &LINUX_X64)?])
 }
 
@@ -60,34 +60,33 @@ pub(super) fn windows(release: &Release) -> Result<Vec<PathBuf>> {
 fn of_platform(release: &Release, platform: &Platform) -> Result<PathBuf> {
     let name = platform.package();
     let program = program::build(release, platform.target)?;
-    let dir = empty(release, &name)?;
+    let dir = directory(release, &name)?;
     std::fs::create_dir_all(dir.join("bin"))?;
     copy(&program.path, &dir.join("bin").join(platform.target.program))?;
     let text = format!("# {name}\n\nThe program of the package `minder` for this platform.\n");
     write(&dir.join("README.md"), &text)?;
-    let values = [("@PACKAGE@", name.as_str()), ("@OS@", platform.os), ("@CPU@", platform.cpu)];
-    fill(release, "platform.json", &dir, &values)?;
+    let values =
+        vec![("PACKAGE", name.clone()), ("OS", platform.os.to_owned()), ("CPU", platform.cpu.to_owned())];
+    package_json(release, "platform.json", &dir, values)?;
     pack(release, &dir, &name)
 }
 
 /// Returns an empty directory for the files of a package.
-fn empty(release: &Release, package: &str) -> Result<PathBuf> {
+fn directory(release: &Release, package: &str) -> Result<PathBuf> {
     let dir = release.build.join("npm").join(package);
-    if dir.exists() {
-        std::fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
-    }
-    std::fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    release::empty(&dir)?;
     Ok(dir)
 }
 
-/// Writes `package.json`, with the version and these values in place of their names.
-fn fill(release: &Release, template: &str, dir: &Path, values: &[(&str, &str)]) -> Result<()> {
-    let template = release.source.join(HOME).join(template);
-    let text =
-        std::fs::read_to_string(&template).with_context(|| format!("cannot read {}", template.display()))?;
-    let text = text.replace("@VERSION@", &release.version);
-    let text = values.iter().fold(text, |text, (name, value)| text.replace(name, value));
-    write(&dir.join("package.json"), &text)
+/// Writes `package.json` from a template, with these values besides those of the release.
+fn package_json(
+    release: &Release,
+    template: &str,
+    dir: &Path,
+    mut values: Vec<(&'static str, String)>,
+) -> Result<()> {
+    values.extend(fill::values(release)?);
+    fill::file(release, &format!("{HOME}/{template}"), &dir.join("package.json"), &values)
 }
 
 /// Writes the archive, with the licences. `npm pack` compresses with the zlib of its node; this archive

@@ -60,17 +60,23 @@ pub(super) const WINDOWS: Target = Target {
 pub(super) const LINUX_LIBRARY: Target = Target { flags: &[], ..LINUX };
 
 /// The program of a target, and its debugging information.
+#[derive(Clone)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
     pub(super) debug: PathBuf,
 }
 
-/// Builds the program for a target, and splits its debugging information off.
+/// Builds the program for a target once, and splits its debugging information off.
 pub(super) fn build(release: &Release, target: &Target) -> Result<Program> {
+    if let Some(built) = release.programs.borrow().get(target.triple) {
+        return Ok(built.clone());
+    }
     let mut cargo = cargo_build(release, target, &release.build)?;
     cargo.args(["--package", "minder-cli", "--bin", "minder"]);
     run::run(&mut cargo)?;
-    split(&release.build.join(target.triple).join(PROFILE), target)
+    let program = split(&release.build.join(target.triple).join(PROFILE), target)?;
+    release.programs.borrow_mut().insert(target.triple, program.clone());
+    Ok(program)
 }
 
 /// Builds packages for a target. Returns the directory with the files.
@@ -118,8 +124,11 @@ fn set_flags(cargo: &mut Command, release: &Release, target: &Target) {
     let mut c_flags = Vec::new();
     for (from, to) in hidden_directories(release) {
         flags.push(format!("--remap-path-prefix={}={to}", from.display()));
-        c_flags.push(format!("-ffile-prefix-map={}={to}", from.display()));
+        let map = format!("-ffile-prefix-map={}={to}", from.display());
+        c_flags.push(format!("'{}'", map.replace('\'', r"'\''")));
     }
+    // The crate cc then splits the flags as a shell does. A directory may have a blank in its name.
+    cargo.env("CC_SHELL_ESCAPED_FLAGS", "1");
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     cargo.env(format!("CFLAGS_{}", target.triple.replace('-', "_")), c_flags.join(" "));
 }

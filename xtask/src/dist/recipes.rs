@@ -1,7 +1,8 @@
 //! Files with which other systems make a package or an image: the templates of `packaging`, with the version,
 //! the names of files and their checksums.
 
-use super::release::Release;
+use super::program::{LINUX, LINUX_ARM, Target, WINDOWS};
+use super::release::{self, Release};
 use super::{archive, fill, stage};
 use crate::run;
 use anyhow::{Context, Result};
@@ -10,18 +11,19 @@ use std::path::{Path, PathBuf};
 /// The directories of `packaging` that are handed out.
 const DIRECTORIES: [&str; 5] = ["homebrew", "aur", "winget", "nix", "container"];
 
-/// An archive of the release: the part of the names that stand for it, how its name ends, and what makes it.
+/// An archive of the release: the part of the names that stand for it, its target, and what makes it.
 struct Archive {
     key: &'static str,
-    end: &'static str,
+    /// `None` for the sources.
+    target: Option<&'static Target>,
     make: super::Make,
 }
 
 const ARCHIVES: [Archive; 4] = [
-    Archive { key: "SOURCE", end: ".tar.gz", make: archive::source },
-    Archive { key: "LINUX", end: "-x86_64-unknown-linux-gnu.tar.gz", make: archive::linux },
-    Archive { key: "LINUX_ARM", end: "-aarch64-unknown-linux-gnu.tar.gz", make: archive::linux_arm },
-    Archive { key: "WINDOWS", end: "-x86_64-pc-windows-gnu.zip", make: archive::windows },
+    Archive { key: "SOURCE", target: None, make: archive::source },
+    Archive { key: "LINUX", target: Some(&LINUX), make: archive::linux },
+    Archive { key: "LINUX_ARM", target: Some(&LINUX_ARM), make: archive::linux_arm },
+    Archive { key: "WINDOWS", target: Some(&WINDOWS), make: archive::windows },
 ];
 
 /// Writes an archive with the filled files. An archive of the release that is absent is made.
@@ -29,9 +31,9 @@ pub(super) fn make(release: &Release) -> Result<Vec<PathBuf>> {
     let mut made = Vec::new();
     let mut values: Vec<(String, String)> =
         fill::values(release)?.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    for Archive { key, end, make } in &ARCHIVES {
-        let dir = format!("minder-{}{}", release.version, end.trim_end_matches(".tar.gz"));
-        let name = format!("minder-{}{end}", release.version);
+    for Archive { key, target, make } in &ARCHIVES {
+        let dir = archive::name(&release.version, *target);
+        let name = format!("{dir}.{}", if *key == "WINDOWS" { "zip" } else { "tar.gz" });
         let path = release.out.join(&name);
         if !path.exists() {
             made.extend(make(release)?);
@@ -39,14 +41,12 @@ pub(super) fn make(release: &Release) -> Result<Vec<PathBuf>> {
         let sum = run::read(run::command("sha256sum").arg("--").arg(&path))?;
         let sum = sum.split_whitespace().next().context("sha256sum prints nothing")?;
         values.push((format!("SHA256_{key}"), sum.to_owned()));
-        values.push((format!("DIR_{key}"), dir.trim_end_matches(".zip").to_owned()));
+        values.push((format!("DIR_{key}"), dir));
         values.push((format!("FILE_{key}"), name));
     }
     let values: Vec<(&str, String)> = values.iter().map(|(name, value)| (&**name, value.clone())).collect();
     let top = release.build.join("recipes");
-    if top.exists() {
-        std::fs::remove_dir_all(&top).with_context(|| format!("cannot remove {}", top.display()))?;
-    }
+    release::remove(&top)?;
     for dir in DIRECTORIES {
         let from = format!("packaging/{dir}");
         for name in names(&release.source.join(&from))? {

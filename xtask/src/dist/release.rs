@@ -1,7 +1,10 @@
 //! A release: its version, its time, its sources, and the directory of its files.
 
+use super::program::Program;
 use crate::{run, tree, version};
 use anyhow::{Context, Result, bail, ensure};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,6 +20,8 @@ pub(super) struct Release {
     pub(super) build: PathBuf,
     /// Where the files of the release are.
     pub(super) out: PathBuf,
+    /// The programs that were built, by their target.
+    pub(super) programs: RefCell<BTreeMap<&'static str, Program>>,
 }
 
 impl Release {
@@ -37,13 +42,10 @@ impl Release {
             source: home.join("source"),
             build: home.join("build"),
             out: home.join("files"),
+            programs: RefCell::default(),
         };
-        for dir in [&release.source, &release.out] {
-            if dir.exists() {
-                std::fs::remove_dir_all(dir).with_context(|| format!("cannot remove {}", dir.display()))?;
-            }
-            std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
-        }
+        empty(&release.source)?;
+        empty(&release.out)?;
         let archive = home.join("source.tar");
         let mut git = run::command("git");
         run::run(git.args(["archive", "--format=tar", "HEAD", "--output"]).arg(&archive))?;
@@ -94,6 +96,20 @@ fn section<'a>(changelog: &'a str, name: &str) -> Option<&'a str> {
     let (first, text) = rest.split_once('\n')?;
     let is_name = first.is_empty() || first.starts_with(' ');
     is_name.then(|| text.find("\n## ").map_or(text, |end| &text[..end]))
+}
+
+/// Removes a directory, if it exists.
+pub(super) fn remove(dir: &Path) -> Result<()> {
+    if dir.exists() {
+        std::fs::remove_dir_all(dir).with_context(|| format!("cannot remove {}", dir.display()))?;
+    }
+    Ok(())
+}
+
+/// Makes an empty directory.
+pub(super) fn empty(dir: &Path) -> Result<()> {
+    remove(dir)?;
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))
 }
 
 /// Writes a file, and names it in an error.

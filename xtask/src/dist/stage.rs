@@ -2,7 +2,7 @@
 
 use super::licenses;
 use super::program::{self, LINUX, Target};
-use super::release::Release;
+use super::release::{self, Release};
 use crate::run;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -42,10 +42,8 @@ pub(super) struct Stage {
 pub(super) fn make(release: &Release, target: &Target) -> Result<Stage> {
     let program = program::build(release, target)?;
     let dir = release.build.join(target.triple).join("stage");
-    if dir.exists() {
-        std::fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
-    }
-    std::fs::create_dir_all(dir.join("doc"))?;
+    release::empty(&dir)?;
+    std::fs::create_dir(dir.join("doc"))?;
     copy(&program.path, &dir.join(target.program))?;
     for name in DOCUMENTS {
         copy(&release.source.join(name), &dir.join(name))?;
