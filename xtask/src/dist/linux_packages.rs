@@ -6,7 +6,7 @@ use super::layout::{self, DEB, RPM};
 use super::program::{LINUX, LINUX_ARM, Target};
 use super::release::Release;
 use crate::{install, run};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 
 const CARGO_DEB: install::Tool = install::Tool { package: "cargo-deb", version: "3.8.0" };
@@ -77,18 +77,27 @@ const MACROS: [&str; 7] = [
     "source_date_epoch_from_changelog 0",
 ];
 
-/// Writes a package of RPM from its tree, with this version, to a directory.
+/// Writes a package of RPM from its tree, with this version, to a directory. rpmbuild and its scripts split
+/// paths at blanks, so they get those below a link.
 pub(super) fn write_rpm(release: &Release, top: &Path, arch: &str, version: &str, dir: &Path) -> Result<()> {
     install::programs(&[RPMBUILD]).map_err(anyhow::Error::msg)?;
+    let home = release.build.parent().context("the directory is in another one")?;
+    let temporary = PathBuf::from(run::read(run::command("mktemp").arg("-d"))?.trim());
+    let link = temporary.join("packages");
+    run::run(run::command("ln").arg("-s").args([home, &link]))?;
+    let below = |path: &Path| path.strip_prefix(home).map(|rest| link.join(rest));
+    let (top, dir) = (below(top)?, below(dir)?);
     let work = top.with_file_name("rpmbuild");
     let mut rpmbuild = release.command(RPMBUILD.name);
     rpmbuild.args(["-bb", "--quiet", "--target", &format!("{arch}-linux")]);
     for (name, path) in
-        [("_topdir", &*work), ("_dbpath", &*work.join("database")), ("tree", top), ("_rpmdir", dir)]
+        [("_topdir", &work), ("_dbpath", &work.join("database")), ("tree", &top), ("_rpmdir", &dir)]
     {
         rpmbuild.arg("--define").arg(format!("{name} {}", path.display()));
     }
     rpmbuild.args(MACROS.iter().flat_map(|text| ["--define", text]));
     rpmbuild.arg("--define").arg(format!("minder_version {version}"));
-    run::run(rpmbuild.arg(top.join("minder.spec")))
+    let built = run::run(rpmbuild.arg(top.join("minder.spec")));
+    std::fs::remove_dir_all(temporary)?;
+    built
 }

@@ -74,7 +74,7 @@ pub(super) fn build(release: &Release, target: &Target) -> Result<Program> {
     let mut cargo = cargo_build(release, target, &release.build)?;
     cargo.args(["--package", "minder-cli", "--bin", "minder"]);
     run::run(&mut cargo)?;
-    let program = split(&release.build.join(target.triple).join(PROFILE), target)?;
+    let program = split(release, target)?;
     release.programs.borrow_mut().insert(target.triple, program.clone());
     Ok(program)
 }
@@ -148,12 +148,14 @@ fn hidden_directories(release: &Release) -> Vec<(PathBuf, &'static str)> {
 }
 
 /// Moves the debugging information of a program to a file, and leaves a link to it.
-fn split(dir: &Path, target: &Target) -> Result<Program> {
+fn split(release: &Release, target: &Target) -> Result<Program> {
+    let dir = release.build.join(target.triple).join(PROFILE);
     let built = dir.join(target.program);
     let out = dir.join("split");
     std::fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
     let program = Program { path: out.join(target.program), debug: out.join("minder.debug") };
-    let objcopy = || run::command(target.objcopy.name);
+    // It writes the time of the release into the header of a program for Windows.
+    let objcopy = || release.command(target.objcopy.name);
     run::run(objcopy().arg("--only-keep-debug").args([&built, &program.debug]))?;
     let mut link = std::ffi::OsString::from("--add-gnu-debuglink=");
     link.push(&program.debug);

@@ -17,8 +17,10 @@ pub(super) fn make(release: &Release) -> Result<Vec<PathBuf>> {
     let written = release.source.join("crates/minder-cli/minder-cli.cdx.json");
     let text = std::fs::read_to_string(&written)
         .with_context(|| format!("the tool did not write {}", written.display()))?;
-    // Its references to the packages of the workspace contain the directory.
-    let text = text.replace(&*release.source.to_string_lossy(), "/minder");
+    // Its references to the packages of the workspace contain the directory, as it is and as a part of a URL.
+    let url = text.split_once("path+file://").and_then(|(_, rest)| rest.split_once("/crates/minder-cli"));
+    let (url, _) = url.context("the tool did not name the directory")?;
+    let text = text.replace(url, "/minder").replace(&*release.source.to_string_lossy(), "/minder");
     let path = release.out.join(format!("minder-{}.cdx.json", release.version));
     write(&path, &text)?;
     Ok(vec![path])
