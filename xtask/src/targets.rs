@@ -43,6 +43,7 @@ const PACKAGES: &[&str] = &[
     "minder-cells",
     "minder-template",
     "minder-record",
+    "minder-cluster",
     "minder",
     "minder-guardian",
     "minder-tokio",

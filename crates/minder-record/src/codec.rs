@@ -19,6 +19,10 @@ const SEAL_LEN: usize = MARK.len() + 8 + 2;
 /// The start of nearly all lines.
 const ENDED: &[u8] = b"{\"event\":\"ended\",";
 
+/// The events of this version.
+const KNOWN: [&str; 10] =
+    ["begun", "host", "outputs", "ended", "tried", "claimed", "sealed", "shown", "lost", "over"];
+
 /// The reason why a line cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
@@ -75,6 +79,8 @@ pub fn encode(event: &JournalEvent, out: &mut Vec<u8>) {
         JournalEvent::AttemptStarted(_)
         | JournalEvent::Host(_)
         | JournalEvent::OutputDir(_)
+        | JournalEvent::Claimed(_)
+        | JournalEvent::Sealed(_)
         | JournalEvent::AttemptFinished(_) => {
             append(event, out);
         }
@@ -147,9 +153,7 @@ fn decode_error(line: &[u8]) -> DecodeError {
         event: String,
     }
     match serde_json::from_slice::<Tag>(line) {
-        Ok(tag) if !["begun", "outputs", "ended", "shown", "lost", "over"].contains(&tag.event.as_str()) => {
-            DecodeError::Unknown
-        }
+        Ok(tag) if !KNOWN.contains(&tag.event.as_str()) => DecodeError::Unknown,
         _ => DecodeError::Malformed,
     }
 }

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::time::SystemTime;
 
+use crate::agents::AgentKey;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{Error as _, MapAccess, Visitor};
@@ -30,6 +31,12 @@ pub enum JournalEvent {
     /// A try at a job failed, and the job was to be started again. `attempts` is the number of the try.
     #[serde(rename = "tried")]
     JobTried(JobFinished),
+    /// An agent took a range of jobs.
+    #[serde(rename = "claimed")]
+    Claimed(Claimed),
+    /// An agent took over a range, and states how much of older journals counts.
+    #[serde(rename = "sealed")]
+    Sealed(Sealed),
     /// The kept output of these jobs was shown.
     #[serde(rename = "shown")]
     OutputShown(JobList),
@@ -49,8 +56,11 @@ pub struct AttemptStarted {
     pub version: String,
     /// The id of the run.
     pub run: String,
-    /// The number of the attempt, counted from 1.
+    /// The number of the attempt, counted from 1. In the journal of an agent, that of its round.
     pub attempt: u32,
+    /// The name of the machine, in the journal of an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// The process id of the runner.
     pub pid: u32,
     /// The time at which the attempt started, in seconds since 1970. The clock may jump.
@@ -68,6 +78,40 @@ pub struct AttemptHost {
     /// The memory that was available, in bytes, if the operating system tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
+}
+
+/// A range of jobs that an agent took. Its jobs are those of the round with numbers from `first` to `last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claimed {
+    /// The number of the claim in its round, counted from 1.
+    pub claim: u64,
+    /// How often the claim was made, with this time.
+    pub epoch: u32,
+    /// The number of its first job.
+    pub first: u64,
+    /// The number of its last job.
+    pub last: u64,
+}
+
+/// How much of the journals of older epochs of a claim counts. The agent has read that much before it
+/// started the first job of the claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sealed {
+    /// The number of the claim in its round.
+    pub claim: u64,
+    /// The epoch of the agent that writes this.
+    pub epoch: u32,
+    /// The agents of older epochs.
+    pub journals: Vec<SealedJournal>,
+}
+
+/// The part of a journal that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SealedJournal {
+    /// The agent that wrote the journal.
+    pub agent: AgentKey,
+    /// Events of the claim count if they end within this number of bytes.
+    pub bytes: u64,
 }
 
 /// The directory with the output of an attempt.

@@ -12,6 +12,7 @@
 //! | [`manifest`] | what a run was asked to do |
 //! | [`writer`] | a journal that is being written |
 //! | [`reader`], [`run_state`] | journals: all events, and the state after them |
+//! | [`agents`], [`merge`] | the journals of agents, and which of their events count |
 //! | [`event`], [`codec`], [`append_file`] | events, their lines, files with complete lines only |
 //! | [`joblog`] | the table of GNU parallel's `--joblog` |
 //! | [`retention`] | which old runs are removed |
@@ -51,6 +52,8 @@
 //! ```
 
 pub mod append_file;
+pub mod job_set;
+pub mod agents;
 pub mod event;
 pub mod codec;
 mod error;
@@ -58,6 +61,7 @@ pub mod manifest;
 pub mod store;
 pub mod lookup;
 pub mod reader;
+pub mod merge;
 mod run_number;
 pub mod run_state;
 pub mod stale_output;

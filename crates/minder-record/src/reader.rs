@@ -1,8 +1,10 @@
 //! Reads journals. A damaged line is skipped; the lines around it are still read.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 
 use crate::codec::{DecodeError, LINE_MAX, decode};
@@ -92,10 +94,27 @@ pub struct Run {
 ///
 /// If the file cannot be opened or read, is a link, or is not a regular file. The events before a
 /// read error were visited.
-pub fn read_journal(path: &Path, visit: impl FnMut(JournalEvent)) -> io::Result<Corruption> {
+pub fn read_journal(path: &Path, mut visit: impl FnMut(JournalEvent)) -> io::Result<Corruption> {
+    read_events(path, |_| true, |_, event| visit(event))
+}
+
+/// Reads a journal, and visits the events whose lines are wanted, each with the offset behind its line. The
+/// damage of other lines is not noticed.
+pub(crate) fn read_events(
+    path: &Path,
+    is_wanted: impl Fn(&[u8]) -> bool,
+    mut visit: impl FnMut(u64, JournalEvent),
+) -> io::Result<Corruption> {
     let mut reader = BufReader::with_capacity(64 << 10, open_file(path)?);
+    let end = Cell::new(0);
+    let visit = |event| visit(end.get(), event);
     let mut scan = Scan { visit, corruption: Corruption::default(), suspect: None };
-    let rest = lines(&mut reader, LINE_MAX, |number, line, _| scan.line(number, line))?;
+    let rest = lines(&mut reader, LINE_MAX, |number, line, len| {
+        end.set(end.get() + len);
+        if line.is_none_or(&is_wanted) {
+            scan.line(number, line);
+        }
+    })?;
     // A suspect line was the last one, or only a part of a line followed it.
     scan.corruption.torn_tail = rest > 0 || scan.suspect.is_some();
     if let Some(number) = scan.suspect
@@ -127,6 +146,24 @@ pub fn tail_from(path: &Path, offset: u64, visit: impl FnMut(JournalEvent)) -> i
         scan.corruption.bad(number);
     }
     Ok((offset, scan.corruption))
+}
+
+/// Reads the events in a part of a journal that begins and ends with a line. Damaged lines are skipped.
+pub(crate) fn read_part(
+    path: &Path,
+    part: Range<u64>,
+    mut visit: impl FnMut(JournalEvent),
+) -> io::Result<()> {
+    let mut file = open_file(path)?;
+    file.seek(SeekFrom::Start(part.start))?;
+    let len = part.end.saturating_sub(part.start);
+    let mut reader = BufReader::with_capacity(64 << 10, io::Read::take(file, len));
+    lines(&mut reader, LINE_MAX, |_, line, _| {
+        if let Some(Ok(event)) = line.map(decode) {
+            visit(event);
+        }
+    })?;
+    Ok(())
 }
 
 /// Classifies lines. A line that cannot be decoded is suspect until the next line: then it is a bad
@@ -224,7 +261,7 @@ pub fn read_run(dir: &Path) -> io::Result<Run> {
         let corruption = read_journal(&path, |event| match event {
             JournalEvent::AttemptStarted(started) => attempt.started = Some(started),
             JournalEvent::Host(host) => attempt.host = Some(host),
-            JournalEvent::OutputDir(_) => (),
+            JournalEvent::OutputDir(_) | JournalEvent::Claimed(_) | JournalEvent::Sealed(_) => (),
             JournalEvent::AttemptFinished(finished) => attempt.finished = Some(finished),
             JournalEvent::OutputLost(shown) | JournalEvent::OutputShown(shown) => {
                 for job in &shown.jobs {

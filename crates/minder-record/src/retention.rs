@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use minder_os::files::create_private_file;
 
+use crate::agents::AGENTS;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{now, since_1970};
 use crate::reader;
@@ -21,6 +22,8 @@ const STAMP: &str = "pruned";
 const GONE: &str = "gone-";
 /// The reason why a run that a process works on is not removed.
 const RUNNING: &str = "it is running";
+/// The reason why a run with agents is not removed: they hold no lock.
+const UNFINISHED: &str = "other machines may work on it";
 /// Daily pruning applies the age limit only if the newest of the other runs is younger than this.
 /// Otherwise the clock may be wrong.
 const PLAUSIBLE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
@@ -125,10 +128,10 @@ fn is_plausible(runs: &[(RunEntry, Size)], own: &Path) -> bool {
 
 /// Removes runs that exceed the policy, oldest first.
 ///
-/// A run stays if a process works on it, if it contains a file that minder does not create, or if
-/// it has output that was not shown and is younger than `age_max`. Output of jobs that did not finish is
-/// removed after a week also from a run that stays. Links are not followed. With `dry_run`, nothing is
-/// removed, and the report is what would be.
+/// A run stays if a process works on it, or if it contains a file that minder does not create. A run that is
+/// younger than `age_max` stays if it has output that was not shown, or agents and no end. Output of jobs
+/// that did not finish is removed after a week also from a run that stays. Links are not followed. With
+/// `dry_run`, nothing is removed, and the report is what would be.
 ///
 /// # Errors
 ///
@@ -253,9 +256,12 @@ fn check_removable(run: &RunEntry, size: &Size, why: PruneReason) -> Result<()> 
     if store::is_alive(&run.dir) {
         return Err(Error::new(ErrorKind::Locked, RUNNING));
     }
+    if why != PruneReason::Age && run.dir.join(AGENTS).is_dir() && is_unfinished(&run.dir) {
+        return Err(Error::new(ErrorKind::Locked, UNFINISHED));
+    }
     if why != PruneReason::Age && size.outputs {
         let (state, _) = RunState::of_run(&run.dir, ComparedArgs::None)?;
-        if !state.unshown.is_empty() {
+        if !state.unshown.is_empty() || !state.unshown_by_agents.is_empty() {
             return Err(Error::new(ErrorKind::Unshown, "it keeps output that was not shown"));
         }
     }
@@ -316,7 +322,7 @@ fn files_of(dir: &Path) -> Result<Vec<PathBuf>> {
         let name = entry.file_name();
         let is_dir = entry.file_type()?.is_dir();
         let kind = name.to_str().and_then(file_kind);
-        if kind.is_none_or(|kind| (kind == FileKind::Work) != is_dir) {
+        if kind.is_none_or(|kind| kind.is_dir() != is_dir) {
             let text = format!("`{}` in it is not ours", name.display());
             return Err(Error::new(ErrorKind::Corrupt, text));
         }

@@ -1,12 +1,16 @@
 //! The state of a run after all its attempts: which jobs to run, and which output to show, when the
 //! run is resumed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
+use crate::agents::AgentKey;
 use crate::error::{Context, Result};
 use crate::event::{AttemptFinished, JobFinished, JournalEvent, OsBytes, OutputSegment};
+use crate::job_set::JobSet;
+use crate::merge::{AgentEvent, Rounds};
 use crate::reader::{Corruption, read_journal, update_unshown};
 use crate::store;
 
@@ -26,6 +30,8 @@ pub struct RunState {
     pub outputs: BTreeMap<u32, OsBytes>,
     /// The jobs without a result whose last try failed.
     pub tried: JobSet,
+    /// Jobs whose output agents have saved, and which was not shown yet.
+    pub unshown_by_agents: JobSet,
     /// The highest number of a finished job.
     pub last_job: u64,
     /// The end of the last attempt, unless it was killed after it had recorded a job.
@@ -33,6 +39,25 @@ pub struct RunState {
     /// Checksums of the arguments, if [`of_run`](Self::of_run) was asked for them.
     args: Option<Checksums>,
     blocks: Blocks,
+}
+
+/// A journal of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JournalName {
+    /// That of an attempt.
+    Attempt(u32),
+    /// That of an agent.
+    Agent(AgentKey),
+}
+
+/// The text for messages, such as `attempt 2`.
+impl fmt::Display for JournalName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Attempt(number) => write!(f, "attempt {number}"),
+            Self::Agent(key) => write!(f, "agent {key}"),
+        }
+    }
 }
 
 /// The arguments of a job that are compared when a run is resumed.
@@ -48,15 +73,15 @@ pub enum ComparedArgs {
 
 impl RunState {
     /// Reads all attempts of a run in the order of their numbers, which does not depend on the
-    /// clock. Also returns the corruption of each damaged journal.
+    /// clock, and before each the agents of its round. Also returns the corruption of each damaged journal.
     ///
     /// The checksums of `compared`, for [`differs`](Self::differs), take 4 bytes for each job. The
     /// blocks of the input, for [`block`](Self::block), take 20.
     ///
     /// # Errors
     ///
-    /// If the journal of an attempt cannot be read at all. Without it, its jobs would run again.
-    pub fn of_run(dir: &Path, compared: ComparedArgs) -> Result<(Self, Vec<(u32, Corruption)>)> {
+    /// If the journal of an attempt or an agent cannot be read at all. Without it, its jobs would run again.
+    pub fn of_run(dir: &Path, compared: ComparedArgs) -> Result<(Self, Vec<(JournalName, Corruption)>)> {
         let checksums = |first| Some(Checksums { by_job: Vec::new(), first });
         let args = match compared {
             ComparedArgs::None => None,
@@ -66,20 +91,71 @@ impl RunState {
         let mut state = Self { args, ..Self::default() };
         let mut damaged = Vec::new();
         let unreadable = |path: &Path| format!("cannot read the record in `{}`", path.display());
-        for number in store::attempts(dir).context(|| unreadable(dir))? {
-            let path = dir.join(store::attempt_name(number));
-            let damage = read_journal(&path, |event| state.apply(&event)).context(|| unreadable(&path))?;
-            if damage.any() {
-                damaged.push((number, damage));
+        let mut rounds = Rounds::read(dir).context(|| unreadable(dir))?;
+        if let Some((key, error)) = rounds.unreadable.pop() {
+            return Err(error).context(|| unreadable(&key.dir(dir)));
+        }
+        let attempts = store::attempts(dir).context(|| unreadable(dir))?;
+        let numbers: BTreeSet<u32> = attempts.iter().copied().chain(rounds.numbers()).collect();
+        for number in numbers {
+            if let Some(mut round) = rounds.take(number) {
+                round.visit(|event| state.apply_of_agent(&event));
+                for agent in round.into_agents() {
+                    if let Some(error) = agent.error {
+                        return Err(error).context(|| unreadable(&agent.key.dir(dir)));
+                    }
+                    damaged.extend(
+                        Some((JournalName::Agent(agent.key), agent.corruption)).filter(|of| of.1.any()),
+                    );
+                }
+            }
+            if attempts.binary_search(&number).is_ok() {
+                let path = dir.join(store::attempt_name(number));
+                let damage =
+                    read_journal(&path, |event| state.apply(&event)).context(|| unreadable(&path))?;
+                damaged.extend(Some((JournalName::Attempt(number), damage)).filter(|of| of.1.any()));
             }
         }
         Ok((state, damaged))
     }
 
+    /// Applies an event from the journal of an agent.
+    fn apply_of_agent(&mut self, event: &AgentEvent<'_>) {
+        let ended = &event.ended;
+        match (event.counts, event.is_tried) {
+            (false, _) => (),
+            (true, true) => self.apply_tried(ended.job),
+            (true, false) => {
+                self.finished = None;
+                self.set_finished(ended.job, ended.succeeded());
+                if ended.kept.is_empty() {
+                    self.unshown_by_agents.remove(ended.job);
+                } else {
+                    self.unshown_by_agents.insert(ended.job);
+                }
+                // Output of an earlier round is replaced.
+                self.unshown.remove(&ended.job);
+                self.unshown_args.remove(&ended.job);
+                if let Some(args) = self.args.as_mut() {
+                    args.put(ended.job, &ended.args);
+                }
+            }
+        }
+    }
+
+    fn apply_tried(&mut self, job: u64) {
+        if !self.done.contains(job) {
+            self.tried.insert(job);
+        }
+    }
+
     /// Applies an event that was written later than all events before.
     pub fn apply(&mut self, event: &JournalEvent) {
         match event {
-            JournalEvent::AttemptStarted(_) | JournalEvent::Host(_) => (),
+            JournalEvent::AttemptStarted(_)
+            | JournalEvent::Host(_)
+            | JournalEvent::Claimed(_)
+            | JournalEvent::Sealed(_) => (),
             JournalEvent::AttemptFinished(finished) => self.finished = Some(finished.clone()),
             JournalEvent::OutputDir(outputs) => {
                 self.outputs.insert(outputs.attempt, outputs.dir.clone());
@@ -88,6 +164,7 @@ impl RunState {
                 for job in &shown.jobs {
                     self.unshown.remove(job);
                     self.unshown_args.remove(job);
+                    self.unshown_by_agents.remove(*job);
                 }
             }
             JournalEvent::OutputLost(lost) => {
@@ -97,11 +174,7 @@ impl RunState {
                 }
             }
             JournalEvent::JobFinished(ended) => self.apply_finished(ended),
-            JournalEvent::JobTried(tried) => {
-                if !self.done.contains(tried.job) {
-                    self.tried.insert(tried.job);
-                }
-            }
+            JournalEvent::JobTried(tried) => self.apply_tried(tried.job),
         }
     }
 
@@ -111,6 +184,7 @@ impl RunState {
         self.finished.as_ref().is_some_and(|finished| finished.why.is_none())
             && self.done.len() == self.last_job
             && self.unshown.is_empty()
+            && self.unshown_by_agents.is_empty()
     }
 
     /// Removes a job whose output is lost, as if it had never finished.
@@ -119,11 +193,13 @@ impl RunState {
         self.failed.remove(job);
         self.unshown.remove(&job);
         self.unshown_args.remove(&job);
+        self.unshown_by_agents.remove(job);
     }
 
     fn apply_finished(&mut self, ended: &JobFinished) {
         self.finished = None;
         self.set_finished(ended.job, ended.succeeded());
+        self.unshown_by_agents.remove(ended.job);
         update_unshown(&mut self.unshown, ended);
         if self.unshown.contains_key(&ended.job) {
             self.unshown_args.insert(ended.job, ended.args.clone());
@@ -161,95 +237,6 @@ impl RunState {
     /// Returns the checksum that the journal has of the block of this job.
     pub fn block_checksum(&self, job: u64) -> Option<u32> {
         self.blocks.checksum(job)
-    }
-}
-
-/// A set of job numbers, stored as ranges. A million consecutive jobs take as much memory as one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JobSet {
-    /// The last job of each range by its first. The ranges are disjoint and not adjacent.
-    ranges: BTreeMap<u64, u64>,
-}
-
-impl JobSet {
-    /// Adds a job. Returns whether it was new.
-    pub fn insert(&mut self, job: u64) -> bool {
-        let mut first = job;
-        let mut last = job;
-        if let Some((&below, &end)) = self.ranges.range(..=job).next_back() {
-            if job <= end {
-                return false;
-            }
-            if job - 1 == end {
-                first = below;
-            }
-        }
-        if let Some(end) = job.checked_add(1).and_then(|above| self.ranges.remove(&above)) {
-            last = end;
-        }
-        self.ranges.insert(first, last);
-        true
-    }
-
-    /// Removes a job. Returns whether the set contained it.
-    pub fn remove(&mut self, job: u64) -> bool {
-        let Some((&first, &last)) = self.ranges.range(..=job).next_back() else { return false };
-        if job > last {
-            return false;
-        }
-        self.ranges.remove(&first);
-        if first < job {
-            self.ranges.insert(first, job - 1);
-        }
-        if job < last {
-            self.ranges.insert(job + 1, last);
-        }
-        true
-    }
-
-    /// Returns whether the set contains this job.
-    pub fn contains(&self, job: u64) -> bool {
-        self.ranges.range(..=job).next_back().is_some_and(|(_, &last)| job <= last)
-    }
-
-    /// Returns whether the set is empty.
-    pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
-    /// Returns the number of jobs.
-    pub fn len(&self) -> u64 {
-        self.ranges.iter().map(|(first, last)| (last - first).saturating_add(1)).fold(0, u64::saturating_add)
-    }
-
-    /// Returns the number of jobs from 1 to `last`.
-    pub fn len_up_to(&self, last: u64) -> u64 {
-        let len = |first: u64, end: u64| end.min(last).checked_sub(first.max(1)).map_or(0, |more| more + 1);
-        self.ranges.range(..=last).map(|(&first, &end)| len(first, end)).sum()
-    }
-
-    /// Returns the highest job.
-    pub fn last(&self) -> Option<u64> {
-        self.ranges.last_key_value().map(|(_, last)| *last)
-    }
-
-    /// Returns the lowest job above `job`.
-    pub fn first_after(&self, job: u64) -> Option<u64> {
-        let next = job.checked_add(1)?;
-        if self.contains(next) {
-            return Some(next);
-        }
-        self.ranges.range(next..).next().map(|(&first, _)| first)
-    }
-
-    /// Returns the jobs in ascending order.
-    pub fn jobs(&self) -> impl Iterator<Item = u64> + '_ {
-        self.ranges().flat_map(|(first, last)| first..=last)
-    }
-
-    /// Returns the first and the last job of each range, in ascending order.
-    pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.ranges.iter().map(|(&first, &last)| (first, last))
     }
 }
 

@@ -13,6 +13,7 @@ use minder_os::files::{
     create_private_dir, is_owned_by_user, is_writable_by_others, open_private_file, restrict_to_owner,
 };
 
+use crate::agents::{AGENTS, HOLDERS, ROUNDS, SPOOL};
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::event::since_1970;
 use crate::manifest::{ARGUMENTS, MANIFEST, Manifest, UNFINISHED};
@@ -329,6 +330,15 @@ pub enum FileKind {
     Stored,
     /// The working directory of a job (`--workdir ...`).
     Work,
+    /// A directory that several machines share: agents, rounds, holders, or the spool.
+    Shared,
+}
+
+impl FileKind {
+    /// Returns whether it is a directory.
+    pub(crate) fn is_dir(self) -> bool {
+        matches!(self, Self::Work | Self::Shared)
+    }
 }
 
 /// Returns the kind of file that has this name, or `None` if minder does not create such names.
@@ -341,6 +351,7 @@ pub fn file_kind(name: &str) -> Option<FileKind> {
         MANIFEST | UNFINISHED => return Some(FileKind::Manifest),
         ARGUMENTS => return Some(FileKind::Arguments),
         LOCK => return Some(FileKind::Lock),
+        AGENTS | ROUNDS | HOLDERS | SPOOL => return Some(FileKind::Shared),
         _ => (),
     }
     if let Some(number) = name.strip_prefix("attempt-").and_then(|rest| rest.strip_suffix(".jsonl")) {

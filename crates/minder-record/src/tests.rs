@@ -6,16 +6,20 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
+use crate::agents::AgentKey;
 use crate::codec::{self, DecodeError, LINE_MAX};
 use crate::event::{
-    AttemptFinished, AttemptHost, AttemptStarted, JobFinished, JobList, JournalEvent, OsBytes, OutputSegment,
+    AttemptFinished, AttemptHost, AttemptStarted, Claimed, JobFinished, JobList, JournalEvent, OsBytes,
+    OutputSegment, Sealed, SealedJournal,
 };
+use crate::job_set::JobSet;
 use crate::manifest::{InputSource, Manifest};
 use crate::reader::{read_journal, read_run};
-use crate::run_state::{ComparedArgs, JobSet, RunState};
+use crate::run_state::{ComparedArgs, RunState};
 use crate::store;
 use crate::writer::{JournalWriter, RunLock};
 
+mod agents;
 mod damage;
 mod faults;
 mod dirs;
@@ -483,9 +487,10 @@ fn any_ended() -> impl Strategy<Value = JobFinished> {
 }
 
 fn any_event() -> impl Strategy<Value = JournalEvent> {
-    let begun = (any::<String>(), any::<String>(), any::<u32>(), any::<u32>(), seconds()).prop_map(
-        |(version, run, attempt, pid, at)| {
-            JournalEvent::AttemptStarted(AttemptStarted { version, run, attempt, pid, at })
+    let names = (any::<String>(), any::<String>(), any::<Option<String>>());
+    let begun = (names, any::<u32>(), any::<u32>(), seconds()).prop_map(
+        |((version, run, node), attempt, pid, at)| {
+            JournalEvent::AttemptStarted(AttemptStarted { version, run, attempt, node, pid, at })
         },
     );
     let shown = any::<Vec<u64>>().prop_map(|jobs| JournalEvent::OutputShown(JobList { jobs }));
@@ -507,7 +512,14 @@ fn any_event() -> impl Strategy<Value = JournalEvent> {
     let host = (any::<u64>(), any::<u64>(), any::<Option<u64>>())
         .prop_map(|(slots, cpus, memory)| JournalEvent::Host(AttemptHost { slots, cpus, memory }));
     let ended = any_ended().prop_map(JournalEvent::JobFinished);
-    prop_oneof![4 => ended, 1 => begun, 1 => host, 1 => shown, 1 => over]
+    let claimed = (any::<u64>(), any::<u32>(), any::<u64>(), any::<u64>())
+        .prop_map(|(claim, epoch, first, last)| JournalEvent::Claimed(Claimed { claim, epoch, first, last }));
+    let sealed = (any::<u64>(), any::<u32>(), any::<Vec<u64>>()).prop_map(|(claim, epoch, lengths)| {
+        let journal = |bytes| SealedJournal { agent: AgentKey::random(), bytes };
+        let journals = lengths.into_iter().map(journal).collect();
+        JournalEvent::Sealed(Sealed { claim, epoch, journals })
+    });
+    prop_oneof![4 => ended, 1 => begun, 1 => host, 1 => shown, 1 => over, 1 => claimed, 1 => sealed]
 }
 
 proptest! {
@@ -522,23 +534,32 @@ proptest! {
     }
 
     #[test]
-    fn job_set_behaves_like_a_set(steps in prop::collection::vec((any::<bool>(), 0..40_u64), 0..200)) {
+    fn job_set_behaves_like_a_set(
+        steps in prop::collection::vec((any::<bool>(), 0..40_u64, 0..4_u64), 0..200),
+    ) {
         let mut set = JobSet::default();
         let mut model = std::collections::BTreeSet::new();
-        for (insert, job) in steps {
-            if insert {
+        for (insert, job, more) in steps {
+            if insert && more > 1 {
+                set.insert_range(job, job + more);
+                model.extend(job..=job + more);
+            } else if insert {
                 prop_assert_eq!(set.insert(job), model.insert(job));
             } else {
                 prop_assert_eq!(set.remove(job), model.remove(&job));
             }
         }
         prop_assert_eq!(set.len(), model.len() as u64);
-        for last in 0..42 {
+        for last in 0..48 {
             prop_assert_eq!(set.len_up_to(last), model.range(..=last).filter(|job| **job > 0).count() as u64);
         }
-        prop_assert!((0..42).all(|job| set.contains(job) == model.contains(&job)));
-        prop_assert!((0..42).all(|job| set.first_after(job) == model.range(job + 1..).next().copied()));
+        prop_assert!((0..48).all(|job| set.contains(job) == model.contains(&job)));
+        prop_assert!((0..48).all(|job| set.first_after(job) == model.range(job + 1..).next().copied()));
         let ranges: Vec<_> = set.ranges().collect();
         prop_assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0), "{:?}", ranges);
+        for job in 0..45 {
+            let later: Vec<_> = ranges.iter().copied().filter(|range| range.1 >= job).collect();
+            prop_assert_eq!(set.ranges_from(job).collect::<Vec<_>>(), later);
+        }
     }
 }

@@ -129,6 +129,7 @@ impl JournalWriter {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             run: run.clone(),
             attempt,
+            node: None,
             pid: std::process::id(),
             at: crate::event::now(),
         };

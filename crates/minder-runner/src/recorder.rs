@@ -27,10 +27,11 @@ use minder::Charge;
 use minder_os::files::{create_private_file, create_unnamed_file};
 use minder_os::host_stats::{self, ProcessorTimes};
 use minder_record::event::{AttemptFinished, AttemptHost, FAILED, JobList, JournalEvent, OsBytes, OutputDir};
+use minder_record::job_set::JobSet;
 use minder_record::joblog::{self, Joblog};
 use minder_record::manifest::{InputSource, Manifest};
 use minder_record::reader::{Corruption, read_journal};
-use minder_record::run_state::{ComparedArgs, JobSet, RunState};
+use minder_record::run_state::{ComparedArgs, RunState};
 use minder_record::stale_output::{self, OUTPUT_ELSEWHERE};
 use minder_record::writer::{JournalWriter, RunLock, remove_outputs, stored_name};
 use minder_record::{codec, retention, store};
@@ -90,9 +91,9 @@ impl ResumeState {
         match (&config.record.run, &config.record.joblog) {
             (Some(dir), joblog) => {
                 let (mut progress, damaged) = RunState::of_run(dir, compared_args(config))?;
-                for (attempt, damage) in &damaged {
+                for (journal, damage) in &damaged {
                     report_damage(
-                        &format!("attempt {attempt} of the record in `{}`", dir.display()),
+                        &format!("{journal} of the record in `{}`", dir.display()),
                         damage,
                         observer,
                     );

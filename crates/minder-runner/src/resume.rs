@@ -7,7 +7,8 @@ use crate::notice::Notice;
 use crate::splitter::InputBlock;
 use crate::text::{count, shorten};
 use minder_record::event::{KILLED, OsBytes};
-use minder_record::run_state::{JobSet, RunState};
+use minder_record::job_set::JobSet;
+use minder_record::run_state::RunState;
 
 /// The jobs of earlier attempts.
 #[derive(Debug, Default)]

@@ -5,13 +5,14 @@ use std::path::Path;
 
 /// The packages of this workspace on which a package may depend; one that is not named may depend
 /// on any.
-const OURS: [(&str, &[&str]); 16] = [
+const OURS: [(&str, &[&str]); 17] = [
     ("xtask", &[]),
     ("xtask/c-header", &[]),
     ("crates/minder-os", &[]),
     ("crates/minder-cells", &[]),
     ("crates/minder-template", &["minder-os"]),
     ("crates/minder-record", &["minder-os"]),
+    ("crates/minder-cluster", &["minder-os", "minder-record"]),
     ("crates/minder", &["minder-os"]),
     ("crates/minder-guardian", &["minder"]),
     ("crates/minder-tokio", &["minder"]),

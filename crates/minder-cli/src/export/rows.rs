@@ -238,7 +238,8 @@ mod tests {
 
     #[test]
     fn schemas_match_their_rows() {
-        let begun = AttemptStarted { version: "1".into(), run: "a".into(), attempt: 1, pid: 2, at: 3.0 };
+        let begun =
+            AttemptStarted { version: "1".into(), run: "a".into(), attempt: 1, node: None, pid: 2, at: 3.0 };
         assert_eq!(attempt(&begun, None, None).len(), ATTEMPTS.columns.len());
         let row = attempt(&begun, Some(&AttemptHost::default()), Some(&AttemptFinished::default()));
         assert_eq!(row.len(), ATTEMPTS.columns.len());

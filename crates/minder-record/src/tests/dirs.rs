@@ -198,6 +198,14 @@ fn prune_keeps_live_unshown_and_foreign_runs() {
     fs::write(unshown.join("attempt-1.jsonl"), lines(&[JournalEvent::JobFinished(kept(1))])).unwrap();
     fs::write(unshown.join("out-1-0"), "x").unwrap();
     set_age(&unshown, DAY * 29);
+    // Runs with agents, which hold no lock: one has no end.
+    let detached = run(root.path(), "ffff0000", 29);
+    fs::create_dir(detached.join("agents")).unwrap();
+    let over = JournalEvent::AttemptFinished(AttemptFinished::default());
+    let finished = run(root.path(), "ffff0001", 29);
+    fs::create_dir(finished.join("agents")).unwrap();
+    fs::write(finished.join("attempt-1.jsonl"), lines(&[JournalEvent::JobFinished(ended(1)), over])).unwrap();
+    set_age(&finished, DAY * 29);
     // A run with output that was shown. The runner was killed before it removed the file.
     let shown = run(root.path(), "cccc0000", 29);
     let rows = [JournalEvent::JobFinished(kept(1)), JournalEvent::OutputShown(JobList { jobs: vec![1] })];
@@ -210,15 +218,18 @@ fn prune_keeps_live_unshown_and_foreign_runs() {
     fs::create_dir(root.path().join("runs/mine")).unwrap();
     fs::create_dir(root.path().join("runs/gone-mine")).unwrap();
     let pruned = prune(root.path(), none, false).unwrap();
-    assert_eq!(pruned.removed.iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), ["cccc0000"]);
-    assert_eq!(pruned.left.len(), 4, "{:?}", pruned.left);
-    assert_eq!(remaining(root.path()), ["aaaa0000", "bbbb0000", "dddd0000", "eeee0000"]);
+    let mut gone = pruned.removed.iter().map(|run| run.id.as_str()).collect::<Vec<_>>();
+    gone.sort_unstable();
+    assert_eq!(gone, ["cccc0000", "ffff0001"]);
+    assert_eq!(pruned.left.len(), 5, "{:?}", pruned.left);
+    assert_eq!(remaining(root.path()), ["aaaa0000", "bbbb0000", "dddd0000", "eeee0000", "ffff0000"]);
     assert_eq!(fs::read_dir(root.path().join("runs/dddd0000")).unwrap().count(), 4, "all of it is left");
     assert!(root.path().join("runs/mine").is_dir() && root.path().join("runs/gone-mine").is_dir());
     drop(record);
     set_age(&unshown, DAY * 31);
     run(root.path(), "bbbb0000", 31);
     set_age(&unshown, DAY * 31);
+    fs::remove_dir_all(detached).unwrap();
     assert_eq!(removed(root.path(), RetentionPolicy::default()), ["aaaa0000", "bbbb0000"]);
 }
 

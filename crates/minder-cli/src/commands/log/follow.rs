@@ -14,9 +14,9 @@ use super::select::{damage_text, run_id};
 use crate::running::{RunningJob, remove_ended, running_jobs};
 use crate::ui::message;
 use minder_record::event::{JobFinished, JournalEvent};
+use minder_record::job_set::JobSet;
 use minder_record::manifest::Manifest;
 use minder_record::reader::{last_started, tail_from};
-use minder_record::run_state::JobSet;
 use minder_record::store::{attempt_name, attempts, is_alive};
 use minder_ui::rows::Format;
 

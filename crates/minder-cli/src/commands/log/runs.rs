@@ -16,9 +16,9 @@ use crate::export::rows::{RUNS, RunFacts};
 use crate::recorded::{command_text, resume_command, word_text};
 use crate::ui::{message, os_error_text, time};
 use minder_record::event::{AttemptFinished, FAILED, JobFinished, JournalEvent, OsBytes};
+use minder_record::job_set::JobSet;
 use minder_record::manifest::{InputSource, Manifest};
 use minder_record::reader::{self, Corruption, read_journal};
-use minder_record::run_state::JobSet;
 use minder_record::store::{self, RunEntry, attempt_name};
 use minder_ui::format::{local_zone, relative_date};
 use minder_ui::rows::{Format, Rows};
@@ -227,6 +227,8 @@ impl RunCounts {
                 JournalEvent::AttemptFinished(end) => sum.finished = Some(end),
                 JournalEvent::OutputShown(_)
                 | JournalEvent::OutputLost(_)
+                | JournalEvent::Claimed(_)
+                | JournalEvent::Sealed(_)
                 | JournalEvent::JobTried(_)
                 | JournalEvent::OutputDir(_)
                 | JournalEvent::Host(_) => (),
@@ -280,6 +282,7 @@ mod tests {
             version: "1".into(),
             run: "61c0aa00".into(),
             attempt,
+            node: None,
             pid: 1,
             at: 100.0,
         })
