@@ -1,8 +1,8 @@
 //! Claims: which agent runs a range of jobs.
 //!
 //! The claims of a round are a chain: claim N begins with the first job after those of claim N - 1. A claim
-//! is a file `N.E` that exactly one agent can create (`O_EXCL`). It has the key of the agent and the numbers of
-//! the first and the last job. E is the *epoch*: if the agent is lost, another one makes the next epoch.
+//! is a file `N.E` that exactly one agent can create (`O_EXCL`). It has the key of the agent and the numbers
+//! of the first and the last job. E is the *epoch*: if the agent is lost, another one makes the next epoch.
 //!
 //! The file `frontier` has the number of a claim that may be free. It may be wrong, which costs time only.
 

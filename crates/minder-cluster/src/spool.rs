@@ -294,8 +294,8 @@ impl SpoolReader {
     }
 }
 
-/// Returns the checksum of the record of a job. The number is part of it: behind damage, the record of another
-/// job may be found in its place.
+/// Returns the checksum of the record of a job. The number is part of it: behind damage, the record of
+/// another job may be found in its place.
 fn checksum(job: u64, record: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&job.to_le_bytes());
