@@ -36,6 +36,8 @@ mod descriptors;
 #[cfg(unix)] // GNU make. `windows` has a jobserver as make has it there.
 mod jobserver;
 mod resume;
+#[cfg(unix)] // Shell lines.
+mod agents;
 mod record;
 mod attempts;
 mod log;

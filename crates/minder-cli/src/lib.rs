@@ -97,6 +97,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             commands::run::resume(flags.attempt, mode)
         }
         Verb::Retry(flags) => commands::run::resume(flags.attempt, ResumeMode::Failed),
+        Verb::Agent(flags) => commands::run::agent(&flags),
         Verb::Relay(flags) => commands::relay::run(&flags),
         Verb::Log(flags) => ui::with_stdout(|out| commands::log::run(out, &flags)),
         Verb::Status(flags) => ui::with_stdout(|out| commands::status::run(out, &flags)),

@@ -1,8 +1,9 @@
 //! Beats: a file by which a process shows that it works, and how observers read it.
 //!
-//! A beat has a counter and a length. The file stays open, and is overwritten and synced: then every machine
-//! that opens it reads the new counter. No time is in it. An observer compares the counter with the one that
-//! it has read before, and measures the time between with its own monotonic clock.
+//! A beat has a counter, and what is useful to know of its process. The file stays open, and is overwritten
+//! and synced: then every machine that opens it reads the new counter. No time is in it. An observer compares
+//! the counter with the one that it has read before, and measures the time between with its own monotonic
+//! clock.
 
 use std::fs::File;
 use std::io;
@@ -21,7 +22,7 @@ pub const INTERVAL: Duration = Duration::from_secs(5);
 pub const LOST_AFTER: Duration = Duration::from_secs(60);
 /// The digits of each number. All beats have the same length, so that one overwrites the other exactly.
 const DIGITS: usize = 20;
-const LEN: usize = 2 * DIGITS + 2;
+const LEN: usize = 3 * (DIGITS + 1);
 
 /// What a beat says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,17 +31,20 @@ pub struct Beat {
     pub count: u64,
     /// The length of the journal of the process, in bytes.
     pub journal: u64,
+    /// How many jobs the process has claimed that have no result yet.
+    pub open: u64,
 }
 
 impl Beat {
     fn encode(self) -> String {
-        format!("{:0DIGITS$} {:0DIGITS$}\n", self.count, self.journal)
+        format!("{:0DIGITS$} {:0DIGITS$} {:0DIGITS$}\n", self.count, self.journal, self.open)
     }
 
     fn decode(text: &[u8]) -> Option<Self> {
         let text = str::from_utf8(text).ok().filter(|text| text.len() == LEN)?;
-        let (count, journal) = text.strip_suffix('\n')?.split_once(' ')?;
-        Some(Self { count: count.parse().ok()?, journal: journal.parse().ok()? })
+        let mut numbers = text.strip_suffix('\n')?.split(' ').map(str::parse);
+        let mut next = || numbers.next()?.ok();
+        Some(Self { count: next()?, journal: next()?, open: next()? })
     }
 
     /// Reads the beat in the directory of an agent or a holder. `None` if there is none yet, or if it is
@@ -73,17 +77,17 @@ impl BeatWriter {
         let path = dir.join(BEAT);
         let file = file::create(&path)?;
         let mut writer = Self { path, file, count: 0, last: Instant::now() };
-        writer.beat(0)?;
+        writer.beat(0, 0)?;
         Ok(writer)
     }
 
-    /// Writes the next beat, and waits until other machines can read it.
+    /// Writes the next beat, and waits until other machines can read it. See [`Beat`] for the numbers.
     ///
     /// # Errors
     ///
     /// The file cannot be written. The next call tries again, with the same counter.
-    pub fn beat(&mut self, journal: u64) -> io::Result<()> {
-        let beat = Beat { count: self.count + 1, journal };
+    pub fn beat(&mut self, journal: u64, open: u64) -> io::Result<()> {
+        let beat = Beat { count: self.count + 1, journal, open };
         let written =
             write_all_at(&self.file, beat.encode().as_bytes(), 0).and_then(|()| self.file.sync_data());
         written.map_err(|error| file::named("cannot write", &self.path, &error))?;
@@ -147,9 +151,9 @@ mod tests {
         let dir = tempfile::tempdir().expect("create directory");
         assert_eq!(Beat::read(dir.path()).expect("a missing beat is accepted"), None);
         let mut writer = BeatWriter::create(dir.path()).expect("create beat");
-        writer.beat(u64::MAX).expect("write beat");
+        writer.beat(u64::MAX, 3).expect("write beat");
         let beat = Beat::read(dir.path()).expect("read beat");
-        assert_eq!(beat, Some(Beat { count: 2, journal: u64::MAX }));
+        assert_eq!(beat, Some(Beat { count: 2, journal: u64::MAX, open: 3 }));
         assert!(BeatWriter::create(dir.path()).is_err(), "a beat belongs to one process");
     }
 
@@ -165,10 +169,10 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut watch = Watch::new(start);
-        watch.observe(Some(Beat { count: 7, journal: 0 }), at(10));
+        watch.observe(Some(Beat { count: 7, journal: 0, open: 0 }), at(10));
         // A counter that is lower is a change, too: the process wrote it.
-        watch.observe(Some(Beat { count: 3, journal: 0 }), at(50));
-        watch.observe(Some(Beat { count: 3, journal: 9 }), at(100));
+        watch.observe(Some(Beat { count: 3, journal: 0, open: 0 }), at(50));
+        watch.observe(Some(Beat { count: 3, journal: 9, open: 0 }), at(100));
         watch.observe(None, at(105));
         assert_eq!(watch.silence(at(109)), Duration::from_secs(59));
         assert!(!watch.is_lost(at(109), LOST_AFTER) && watch.is_lost(at(110), LOST_AFTER));

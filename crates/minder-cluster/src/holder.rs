@@ -197,7 +197,7 @@ mod tests {
         let found = last(run.path(), &there).expect("read holders");
         assert_eq!(found, LastHolder::Elsewhere(1, Some(here.clone())));
         assert_eq!(last(run.path(), &who("n1", 9)).expect("read"), LastHolder::Here(1, here.clone()));
-        first.beat.beat(0).expect("beat");
+        first.beat.beat(0, 0).expect("beat");
         assert_eq!(beat_of(run.path(), 1).expect("read").map(|beat| beat.count), Some(2));
 
         let second = Holder::make(run.path(), &found, &there).expect("make").expect("it takes over");

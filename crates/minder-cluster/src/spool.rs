@@ -5,6 +5,7 @@
 //! | `arguments` | a record for each job: its length, a CRC-32, and its arguments, each followed by a NUL |
 //! | `index` | the offset of the record of each [`STEP`]th job, beginning with job 1; eight bytes each |
 //! | `count` | how many jobs are complete, and whether the input has ended |
+//! | `names` | the names of the columns, as a list in JSON, if they have names |
 //!
 //! `count` is written after the other two have been synced, so that a reader never sees a job before its
 //! arguments. Numbers are little-endian.
@@ -23,6 +24,7 @@ use crate::file;
 const ARGUMENTS: &str = "arguments";
 const INDEX: &str = "index";
 const COUNT: &str = "count";
+const NAMES: &str = "names";
 /// The number of jobs for one position in the index.
 pub const STEP: u64 = 128;
 /// The longest arguments of one job, in bytes: those of a command of Linux have at most 2 MiB (execve(2)).
@@ -64,14 +66,17 @@ pub struct SpoolWriter {
 }
 
 impl SpoolWriter {
-    /// Creates the spool of a run.
+    /// Creates the spool of a run. `names` are the names of the columns, if they have names.
     ///
     /// # Errors
     ///
     /// It exists, or a file cannot be created.
-    pub fn create(run: &Path) -> io::Result<Self> {
+    pub fn create(run: &Path, names: &[OsBytes]) -> io::Result<Self> {
         let dir = run.join(SPOOL);
         create_dirs(&dir)?;
+        if !names.is_empty() {
+            file::write(&dir.join(NAMES), &serde_json::to_vec(names)?)?;
+        }
         let create = |name: &str| file::create(&dir.join(name));
         let writer = Self {
             arguments: create(ARGUMENTS)?,
@@ -196,6 +201,20 @@ impl SpoolReader {
         })
     }
 
+    /// Returns the names of the columns, or nothing if they have none.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is damaged.
+    pub fn names(&self) -> io::Result<Vec<OsBytes>> {
+        let path = self.dir.join(NAMES);
+        match file::read(&path, ARGUMENTS_MAX as u64)? {
+            None => Ok(Vec::new()),
+            Some(text) => serde_json::from_slice(&text)
+                .map_err(|error| file::named("cannot read", &path, &error.into())),
+        }
+    }
+
     /// Returns how much of the input is in the spool now.
     ///
     /// # Errors
@@ -313,7 +332,7 @@ mod tests {
     use super::*;
 
     fn spooled(run: &Path, jobs: u64) -> SpoolReader {
-        let mut writer = SpoolWriter::create(run).expect("create spool");
+        let mut writer = SpoolWriter::create(run, &[]).expect("create spool");
         for job in 1..=jobs {
             assert_eq!(writer.push(&[argument(job)]).expect("append"), job);
         }
@@ -326,16 +345,27 @@ mod tests {
     }
 
     #[test]
+    fn names_are_those_of_the_columns() {
+        let run = tempfile::tempdir().expect("create directory");
+        let names = [OsBytes::from("name"), OsBytes(vec![0xff])];
+        SpoolWriter::create(run.path(), &names).expect("create spool");
+        let reader = SpoolReader::open(run.path()).expect("open spool");
+        assert_eq!(reader.names().expect("read names"), names);
+        fs::write(run.path().join(SPOOL).join(NAMES), "[").expect("write");
+        assert!(reader.names().is_err());
+    }
+
+    #[test]
     fn jobs_are_seen_when_they_are_published() {
         let run = tempfile::tempdir().expect("create directory");
-        let mut writer = SpoolWriter::create(run.path()).expect("create spool");
+        let mut writer = SpoolWriter::create(run.path(), &[]).expect("create spool");
         let reader = SpoolReader::open(run.path()).expect("open spool");
         assert_eq!(reader.count().expect("count"), Count::default());
         writer.push(&[argument(1)]).expect("append");
         assert_eq!((reader.count().expect("count").jobs, writer.unpublished()), (0, 1));
         writer.publish(false).expect("publish");
         assert_eq!(reader.count().expect("count"), Count { jobs: 1, has_ended: false });
-        assert!(SpoolWriter::create(run.path()).is_err(), "the input is read once");
+        assert!(SpoolWriter::create(run.path(), &[]).is_err(), "the input is read once");
     }
 
     #[test]
@@ -382,7 +412,7 @@ mod tests {
     #[test]
     fn arguments_that_do_not_fit_are_refused() {
         let run = tempfile::tempdir().expect("create directory");
-        let mut writer = SpoolWriter::create(run.path()).expect("create spool");
+        let mut writer = SpoolWriter::create(run.path(), &[]).expect("create spool");
         assert!(writer.push(&[OsBytes(vec![b'x'; ARGUMENTS_MAX])]).is_err());
         assert!(writer.push(&[OsBytes::from("a\0b")]).is_err());
         assert_eq!(writer.push(&[OsBytes(vec![b'x'; ARGUMENTS_MAX - 1])]).expect("it fits"), 1);
@@ -403,7 +433,7 @@ mod tests {
             let run = tempfile::tempdir().expect("create directory");
             let jobs: Vec<Vec<OsBytes>> =
                 jobs.into_iter().map(|columns| columns.into_iter().map(OsBytes).collect()).collect();
-            let mut writer = SpoolWriter::create(run.path()).expect("create spool");
+            let mut writer = SpoolWriter::create(run.path(), &[]).expect("create spool");
             for job in &jobs {
                 writer.push(job).expect("append");
             }

@@ -17,6 +17,7 @@ pub mod files;
 pub mod host_stats;
 pub mod cgroup;
 pub mod limits;
+pub mod machine;
 pub mod processes;
 pub mod signals;
 pub mod stdio;

@@ -54,6 +54,11 @@ impl<T: AppendTarget> LineWriter<T> {
         Self { target, len: 0, torn: false, stream: true, sync: false }
     }
 
+    /// Returns the length of the complete lines, in bytes. 0 for a pipe or a terminal.
+    pub fn bytes(&self) -> u64 {
+        self.len
+    }
+
     #[cfg(test)]
     pub(crate) fn target(&self) -> &T {
         &self.target

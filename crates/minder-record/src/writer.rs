@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use minder_os::files::create_private_file;
 use minder_os::sync::Mutex;
 
+use crate::agents::{AgentKey, JOURNAL};
 use crate::append_file::LineWriter;
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::event::{AttemptStarted, JournalEvent};
@@ -27,6 +28,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct JournalWriter {
     dir: PathBuf,
+    /// The name of the journal in it.
+    name: String,
     run: String,
     attempt: u32,
     /// `true` if this value made the run. An attempt that resumed it may be the first one that is left.
@@ -38,8 +41,9 @@ pub struct JournalWriter {
     used: AtomicBool,
     /// `true` if the caller wants nothing of an unused attempt to remain, even if it made the run.
     discarded: AtomicBool,
-    /// The operating system releases the lock when this process exits, however it exits.
-    _lock: File,
+    /// The operating system releases the lock when this process exits, however it exits. The journal of an
+    /// agent has none.
+    _lock: Option<File>,
     /// Dropped last: Windows removes no directory with an open file in it.
     removal: RemovalOnDrop,
 }
@@ -114,6 +118,44 @@ impl JournalWriter {
             .context(|| format!("cannot write the record in `{}`", dir.display()))
     }
 
+    /// Begins the journal of an agent, in its directory in that of the run, which is created. `attempt` is
+    /// the number of its round, and `node` the name of its machine. The run is not locked: other agents work
+    /// on it at the same time.
+    ///
+    /// # Errors
+    ///
+    /// If the directory of the run is not that of a run of this user, or if a file cannot be written.
+    pub fn of_agent(dir: &Path, key: AgentKey, attempt: u32, node: String, sync: bool) -> Result<Self> {
+        store::check_run_dir(dir)?;
+        let run = store::id(dir)?;
+        let own = key.dir(dir);
+        let begin = || -> Result<Self> {
+            store::create_dirs(&own)?;
+            let file = create_private_file(&own.join(JOURNAL))?;
+            let mut journal = LineWriter::new(file, 0, sync);
+            let started = AttemptStarted { node: Some(node), ..started(&run, attempt) };
+            let mut line = Vec::new();
+            codec::encode(&JournalEvent::AttemptStarted(started), &mut line);
+            journal.append(&line)?;
+            if sync {
+                sync_dirs(&own);
+            }
+            Ok(Self {
+                dir: own.clone(),
+                name: JOURNAL.to_owned(),
+                run: run.clone(),
+                attempt,
+                is_new: false,
+                journal: Mutex::new(journal),
+                used: AtomicBool::new(true),
+                discarded: AtomicBool::new(false),
+                _lock: None,
+                removal: RemovalOnDrop::default(),
+            })
+        };
+        begin().context(|| format!("cannot write the record in `{}`", own.display()))
+    }
+
     fn begin(dir: &Path, run: String, lock: File, sync: bool) -> Result<Self> {
         let mut attempt = store::last_attempt(dir)?;
         let file = loop {
@@ -125,16 +167,8 @@ impl JournalWriter {
                 made => break made?,
             }
         };
-        let started = AttemptStarted {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            run: run.clone(),
-            attempt,
-            node: None,
-            pid: std::process::id(),
-            at: crate::event::now(),
-        };
         let mut line = Vec::new();
-        codec::encode(&JournalEvent::AttemptStarted(started), &mut line);
+        codec::encode(&JournalEvent::AttemptStarted(started(&run, attempt)), &mut line);
         let mut journal = LineWriter::new(file, 0, sync);
         if let Err(error) = journal.append(&line) {
             // The run stays as it was.
@@ -146,13 +180,14 @@ impl JournalWriter {
         }
         Ok(Self {
             dir: dir.to_owned(),
+            name: store::attempt_name(attempt),
             run,
             attempt,
             is_new: false,
             journal: Mutex::new(journal),
             used: AtomicBool::new(false),
             discarded: AtomicBool::new(false),
-            _lock: lock,
+            _lock: Some(lock),
             removal: RemovalOnDrop::default(),
         })
     }
@@ -209,7 +244,12 @@ impl JournalWriter {
 
     /// Returns whether the file of the journal still exists.
     pub fn exists(&self) -> bool {
-        self.dir.join(store::attempt_name(self.attempt)).exists()
+        self.dir.join(&self.name).exists()
+    }
+
+    /// Returns the length of the complete lines, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.journal.lock().bytes()
     }
 }
 
@@ -217,11 +257,23 @@ impl Drop for JournalWriter {
     /// Removes the journal of an attempt that recorded nothing, so that the run stays as it was.
     fn drop(&mut self) {
         if self.is_unused() && remove_outputs_of(&self.dir, Some(self.attempt)) {
-            let _ = fs::remove_file(self.dir.join(store::attempt_name(self.attempt)));
+            let _ = fs::remove_file(self.dir.join(&self.name));
         }
         if self.is_new && self.discarded.load(Ordering::SeqCst) {
             self.removal.0 = Some(self.dir.clone());
         }
+    }
+}
+
+/// Returns the first event of a journal of this process.
+fn started(run: &str, attempt: u32) -> AttemptStarted {
+    AttemptStarted {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        run: run.to_owned(),
+        attempt,
+        node: None,
+        pid: std::process::id(),
+        at: crate::event::now(),
     }
 }
 

@@ -95,6 +95,10 @@ impl<'a> Committer<'a> {
         }
         self.recorder.append(&events.journal)?;
         self.recorder.append_joblog(&events.joblog)?;
+        if let Some(agent) = self.recorder.agent() {
+            agent.note_recorded(self.sequencer.drop_saved(batch));
+            return Ok(());
+        }
         let mut shown = self.sequencer.submit(batch, max_jobs).map_err(|error| self.cannot_save(&error))?;
         let nothing_waits = loop {
             let has_more = shown.more;

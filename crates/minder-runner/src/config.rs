@@ -102,6 +102,26 @@ pub struct RunConfig {
 }
 
 impl RunConfig {
+    /// Removes what concerns the output of jobs, their order, and the end of the run: another process shows
+    /// the output that this one saves, and ends the run.
+    pub fn only_save(&mut self) {
+        self.order = OrderConfig::Given;
+        self.total = None;
+        self.control.halt = None;
+        self.exit_status = ExitStatusRule::Parallel;
+        self.color_jobs = false;
+        self.color_failed = false;
+        self.verbose = false;
+        self.print = false;
+        self.view = OutputView::Grouped;
+        self.times = OutputTimes::default();
+        self.tag = None;
+        self.names.clear();
+        self.files.results = None;
+        self.files.names = false;
+        self.record.joblog = None;
+    }
+
     /// Returns the name that the user gave to a job. Jobs have numbers from 1 on.
     pub(crate) fn name_of(&self, number: u64) -> Option<&str> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
@@ -220,6 +240,8 @@ pub struct RecordConfig {
     pub skip_lost: bool,
     /// The directory of the run that is resumed.
     pub run: Option<PathBuf>,
+    /// The run of another process, if this one works on it as an agent.
+    pub agent: Option<AgentConfig>,
     /// `true` if the run that is resumed is named before its jobs start.
     pub announces: bool,
     /// `true` if the joblog decides which jobs are done.
@@ -238,6 +260,17 @@ pub struct RecordConfig {
     pub stdin: Option<InputSource>,
     /// For the manifest: the flags as they were typed.
     pub typed: Vec<OsString>,
+}
+
+/// A run that other processes work on, too. This process is one of its agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentConfig {
+    /// The directory of the run.
+    pub run: PathBuf,
+    /// The attempt that submitted the jobs.
+    pub attempt: u32,
+    /// Another agent is lost if its beat has not changed for this time.
+    pub lost_after: Duration,
 }
 
 /// The order in which jobs start.

@@ -9,6 +9,7 @@ use minder::jobs::Threshold;
 use minder_os::stdio::{StdStream, std_file};
 
 use crate::block_source::{BlockSource, Values};
+use crate::claimed_jobs::ClaimedJobs;
 use crate::config::{InputDelivery, OrderConfig, PipeConfig, PipeInput, RunConfig};
 use crate::history::{self, History};
 use crate::input::{ArgumentReader, Durations, Order};
@@ -28,6 +29,9 @@ pub(crate) fn job_source(
     recorder: Option<&RunRecorder>,
     observer: &dyn Observer,
 ) -> Result<JobSource> {
+    if let Some(agent) = recorder.and_then(RunRecorder::agent) {
+        return Ok(JobSource::Claimed(Box::new(ClaimedJobs::open(Arc::clone(agent), slots)?)));
+    }
     if let Some(pipe) = &config.pipe {
         return block_source(config, pipe, arguments, slots, recorder);
     }

@@ -27,6 +27,8 @@ pub mod conditions;
 pub mod config;
 mod results;
 mod resume;
+mod agent;
+mod claimed_jobs;
 mod queue;
 mod job_table;
 mod output;

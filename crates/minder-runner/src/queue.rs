@@ -31,6 +31,7 @@ use minder_os::files::read_at;
 use minder_os::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::block_source::BlockSource;
+use crate::claimed_jobs::ClaimedJobs;
 use crate::confirm::ConfirmPrompt;
 use crate::input::ArgumentReader;
 use crate::input::JobArgs;
@@ -96,6 +97,8 @@ pub(crate) enum JobSource {
     Ordered(Box<Ordered>),
     /// Blocks of the input.
     Blocks(Box<BlockSource>),
+    /// Ranges of a run that several agents work on.
+    Claimed(Box<ClaimedJobs>),
 }
 
 impl JobSource {
@@ -118,7 +121,16 @@ impl JobSource {
             })),
             Self::Blocks(..) | Self::Unread(..) => Ok(None),
             Self::Ordered(ordered) => Ok(ordered.next()?.map(|(number, item)| Task::new(number, item))),
+            Self::Claimed(claimed) => Ok(claimed.next()?.map(|(number, item)| {
+                *created += 1;
+                Task::new(number, item)
+            })),
         }
+    }
+
+    /// Returns whether the next job is to be taken only when a worker thread has nothing else to do.
+    fn is_taken_late(&self) -> bool {
+        matches!(self, Self::Claimed(claimed) if claimed.must_claim())
     }
 }
 
@@ -176,6 +188,8 @@ impl JobQueue {
             // A separate thread reads, so that signals are handled meanwhile.
             JobSource::Unread(reader, _) => (reader.total(), true, None),
             JobSource::Ordered(ordered) => (Some(ordered.total()), false, None),
+            // It waits for other machines.
+            JobSource::Claimed(_) => (None, true, None),
             // With `--tee`, each set of values is a job. Otherwise each block is one.
             JobSource::Blocks(blocks) => {
                 let total = if blocks.queue.is_tee() { blocks.values.total() } else { None };
@@ -452,6 +466,9 @@ impl JobQueue {
         let mut created = 0;
         let mut confirm = self.confirm.lock().take();
         loop {
+            if source.is_taken_late() {
+                self.wait_until_starved();
+            }
             match source.next(&mut created) {
                 Ok(Some(task)) => {
                     if let Some(confirm) = &mut confirm {
@@ -485,7 +502,8 @@ impl JobQueue {
         pool.wake();
     }
 
-    /// Waits until a worker thread has no job to start: the user is asked for one job at a time.
+    /// Waits until a worker thread has no job to start: the user is asked for one job at a time, and an agent
+    /// claims no range before it needs one.
     fn wait_until_starved(&self) {
         let mut state = self.state.lock();
         while !(state.is_starved && state.ready.is_empty()) {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 
+use crate::agent::Agent;
 use crate::config::BY_JOBLOG;
 use crate::config::InputDelivery;
 use crate::config::RecordConfig;
@@ -41,7 +42,9 @@ use minder_template::Job;
 /// lines of each call together.
 #[derive(Debug, Default)]
 pub(crate) struct RunRecorder {
-    record: Option<JournalWriter>,
+    record: Option<Arc<JournalWriter>>,
+    /// What this process is for a run of another one. Then it saves output and shows none.
+    agent: Option<Arc<Agent>>,
     joblog: Option<Joblog>,
     sync: bool,
     /// The times of the processors when the record was opened.
@@ -193,7 +196,11 @@ impl RunRecorder {
             return Ok((recorder, resume_state));
         }
         if let Some(lock) = lock {
-            recorder.record = Some(JournalWriter::resume(lock, config.record.sync)?);
+            recorder.record = Some(Arc::new(JournalWriter::resume(lock, config.record.sync)?));
+        }
+        recorder.agent = Agent::begin(config)?;
+        if let Some(agent) = &recorder.agent {
+            recorder.record = Some(Arc::clone(&agent.journal));
         }
         if let Some(notice) = resume_state.filter.announcement(&config.record, jobs) {
             observer.notice(&notice);
@@ -203,7 +210,7 @@ impl RunRecorder {
                 .map_err(Into::into)
                 .and_then(|root| create(&root, config, jobs, slots, observer))
             {
-                Ok(record) => recorder.record = Some(record),
+                Ok(record) => recorder.record = Some(Arc::new(record)),
                 Err(error) if config.record.sync => return Err(error),
                 Err(error) => observer.notice(&Notice::NoRecord { reason: format_error(&error) }),
             }
@@ -278,13 +285,18 @@ impl RunRecorder {
         self.record.is_some()
     }
 
+    /// Returns what this process is for a run of another one.
+    pub(crate) fn agent(&self) -> Option<&Arc<Agent>> {
+        self.agent.as_ref()
+    }
+
     pub(crate) fn has_joblog(&self) -> bool {
         self.joblog.is_some()
     }
 
     /// Returns the id of the run.
     pub(crate) fn run(&self) -> Option<&str> {
-        self.record.as_ref().map(JournalWriter::run)
+        self.record.as_deref().map(JournalWriter::run)
     }
 
     /// Returns the times of the processors since the record was opened, if the operating system
@@ -402,7 +414,7 @@ impl RunRecorder {
     /// Removes the record of an attempt that ran no job when this value is dropped. Returns `false` if
     /// the attempt has recorded something, such as output of an earlier attempt.
     pub(crate) fn discard(&self) -> bool {
-        self.record.as_ref().is_none_or(JournalWriter::discard)
+        self.record.as_deref().is_none_or(JournalWriter::discard)
     }
 
     /// Appends the last event of the attempt.
@@ -424,6 +436,11 @@ impl RunRecorder {
                 observer.notice(&Notice::RecordRemoved { dir: record.dir().to_owned() });
                 return;
             }
+        }
+        if self.agent.is_some() {
+            // The coordinator shows the output, and says so if it misses this event.
+            let _ = self.append_end(finished);
+            return;
         }
         if shown
             && !self.output_owed

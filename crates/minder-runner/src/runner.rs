@@ -14,11 +14,13 @@ use minder::guard::ProcessGuard;
 use minder::jobs::{JobPool, RetryPolicy, SchedulerOptions};
 use minder::poll::Poller;
 use minder::{Backlog, ChildSet, ChildSetOptions, Descriptors, Signal};
+use minder_cluster::round::Round;
 use minder_os::stdio::{StdStream, std_was_closed};
 use minder_os::sync::Mutex;
 
 use crate::admission::jobserver::{self, JobserverLookup};
 use crate::admission::setup;
+use crate::agent::Agent;
 use crate::commit::Committer;
 use crate::config::{Control, OrderConfig, OutputView, RunConfig};
 use crate::confirm::{Confirm, ConfirmPrompt};
@@ -41,7 +43,7 @@ use crate::output::store::HeldMemory;
 use crate::output::waiting::ShowOrder;
 use crate::queue::{JobQueue, Task};
 use crate::reader_wait::wait_for_readers;
-use crate::recorder::RunRecorder;
+use crate::recorder::{ResumeState, RunRecorder};
 use crate::report::{RunReport, RunStats};
 use crate::results::table::ResultsTable;
 use crate::resume::ResumeFilter;
@@ -150,12 +152,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
         .collect::<minder::Result<Vec<_>>>()?;
     let (stdio, table) = open_stdio(&config, first_job, &observer, &recorder, (&pool, &backlog))?;
     drop(pipes);
-    let order = if config.view == OutputView::Ordered { ShowOrder::Input } else { ShowOrder::Ended };
-    let sequencer = OutputSequencer::new(stdio, order, resumed.filter, resumed.unshown)
-        .with_line_breaks(line_breaks(&config));
-    // In another order than that of the input, the job that all wait for may be the last to start.
-    let sequencer =
-        if config.order == OrderConfig::Given { sequencer } else { sequencer.without_backlog_limit() };
+    let sequencer = sequencer(&config, stdio, resumed);
     let main_poller = Poller::new()?;
     let main_loop = MainLoop::new(workers, &main_poller);
     // No job starts before the guardians are ready.
@@ -196,6 +193,17 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let report = finish(&context, &filter, jobs, report);
     main_loop.wait_for_readers(guard, &context, &report);
     Ok(report)
+}
+
+/// Makes what decides whose output is written next.
+fn sequencer(config: &RunConfig, stdio: StdioWriter, resumed: ResumeState) -> OutputSequencer {
+    let order = if config.view == OutputView::Ordered { ShowOrder::Input } else { ShowOrder::Ended };
+    let sequencer = OutputSequencer::new(stdio, order, resumed.filter, resumed.unshown)
+        .with_line_breaks(line_breaks(config));
+    // In another order than that of the input, the job that all wait for may be the last to start.
+    let sequencer =
+        if config.order == OrderConfig::Given { sequencer } else { sequencer.without_backlog_limit() };
+    if config.record.agent.is_some() { sequencer.without_output() } else { sequencer }
 }
 
 /// Checks the number of names, if that of the jobs is known.
@@ -306,6 +314,7 @@ fn run_threads(
     started_at: Instant,
 ) -> (RunStats, Option<Signal>) {
     thread::scope(|scope| {
+        let _agent = start_beats(scope, context);
         let mut handles = Vec::new();
         let mut workers = sets.len();
         for (index, set) in sets.iter_mut().enumerate().rev() {
@@ -339,6 +348,34 @@ fn run_threads(
         }
         (stats, signal)
     })
+}
+
+/// Starts the thread that shows that an agent works. It ends when the returned value is dropped.
+fn start_beats<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    context: &'scope RunContext<'_>,
+) -> Option<EndOnDrop<'scope>> {
+    let agent = context.recorder.agent()?;
+    let beat = move || {
+        let cancel = || context.interrupt();
+        match Round::open(&agent.run, agent.attempt) {
+            Ok(round) => agent.beat(&round, cancel, |error| context.fail(error)),
+            Err(error) => context.fail(error.to_string()),
+        }
+    };
+    if let Err(error) = thread::Builder::new().spawn_scoped(scope, beat) {
+        context.fail(format!("cannot start a thread: {}", os_error_text(&error)));
+    }
+    Some(EndOnDrop(agent))
+}
+
+/// Ends the beats of an agent.
+struct EndOnDrop<'a>(&'a Agent);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 /// Runs one of `workers` worker threads to its end.

@@ -18,7 +18,7 @@ const OURS: [(&str, &[&str]); 17] = [
     ("crates/minder-tokio", &["minder"]),
     ("bindings/c", &["minder", "minder-cells"]),
     ("bindings/emacs", &["minder"]),
-    ("crates/minder-runner", &["minder-os", "minder-template", "minder-record", "minder"]),
+    ("crates/minder-runner", &["minder-os", "minder-template", "minder-record", "minder-cluster", "minder"]),
     ("crates/minder-bench", &["minder-os", "minder-cells", "minder"]),
     ("crates/minder-ui", &["minder-os", "minder-record", "minder", "minder-runner"]),
     (
@@ -31,6 +31,7 @@ const OURS: [(&str, &[&str]); 17] = [
             "minder-os",
             "minder-template",
             "minder-record",
+            "minder-cluster",
             "minder",
             "minder-runner",
             "minder-ui",

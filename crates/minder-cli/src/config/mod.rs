@@ -276,6 +276,7 @@ fn record_config(
         mode,
         skip_lost: flags.skip_lost,
         run: None,
+        agent: None,
         announces: false,
         by_joblog: mode.is_some(),
         first_slots: None,

@@ -1,6 +1,7 @@
 //! The flags of the command line. A flag is a field, and its doc comment is its help text.
 
 mod advise;
+mod agent;
 mod config;
 mod control;
 mod doctor;
@@ -23,6 +24,7 @@ mod help;
 
 pub(crate) use self::{
     advise::AdviseFlags,
+    agent::AgentFlags,
     clap_error::{asks_for_version, clap_error_hint, clap_error_line},
     config::ConfigFlags,
     control::{ControlFlags, ExitStatusFlag},
@@ -124,4 +126,7 @@ pub(crate) enum Verb {
     Completions(CompletionsFlags),
     /// Say what to remove to uninstall minder; removes nothing.
     Uninstall,
+    /// Run jobs of a run that other processes work on, too.
+    #[command(hide = true)]
+    Agent(AgentFlags),
 }

@@ -82,6 +82,8 @@ pub(crate) struct OutputSequencer {
     /// `true` if no further job starts when many wait. In another order than that of the input, the
     /// job for which all others wait may be the last to start.
     bounded: bool,
+    /// `false` if the output is only saved, and another process shows it.
+    shows: bool,
     /// The jobs that get a line break before a decorated line if they left their last line open.
     line_breaks: LineBreaks,
     /// `true` if a running job could not write lines since a job was last released.
@@ -169,6 +171,7 @@ impl OutputSequencer {
             last_started: AtomicU64::new(0),
             backlogged: AtomicBool::new(false),
             bounded: true,
+            shows: true,
             line_breaks: LineBreaks::Never,
             lines_waiting: AtomicBool::new(false),
             unsubmitted: AtomicUsize::new(0),
@@ -178,6 +181,12 @@ impl OutputSequencer {
     /// Lets any number of finished jobs wait.
     pub(crate) fn without_backlog_limit(mut self) -> Self {
         self.bounded = false;
+        self
+    }
+
+    /// Makes no job live: the output is only saved.
+    pub(crate) fn without_output(mut self) -> Self {
+        self.shows = false;
         self
     }
 
@@ -218,6 +227,7 @@ impl OutputSequencer {
     pub(crate) fn try_claim(&self, job: u64) -> bool {
         let state = self.state.lock();
         self.order == ShowOrder::Ended
+            && self.shows
             && !self.stdio.is_stalled()
             && state.waiting.is_empty()
             && self.unsubmitted.load(Ordering::SeqCst) == 0
@@ -451,6 +461,14 @@ impl OutputSequencer {
         self.update_after_show(state, &mut shown, before);
         batch.clear();
         Ok(shown)
+    }
+
+    /// Drops the jobs of a batch, whose output is saved and shown by another process. Returns their number.
+    pub(crate) fn drop_saved(&self, batch: &mut OutputBatch) -> u64 {
+        let jobs = batch.take_jobs().len();
+        self.unsubmitted.fetch_sub(jobs, Ordering::SeqCst);
+        batch.clear();
+        jobs as u64
     }
 
     /// Determines whether other threads have to be woken, and counts the jobs that need a journal

@@ -24,7 +24,7 @@ use self::console::Console;
 pub(crate) use self::plan::Plan;
 use self::request::ResumeRequest;
 use crate::config::CompatMode;
-use crate::flags::{AttemptFlags, RunFlags};
+use crate::flags::{AgentFlags, AttemptFlags, RunFlags};
 use crate::settings::{Setting, name_source};
 use crate::ui::{format_error, message, with_stdout};
 
@@ -42,6 +42,11 @@ pub(crate) fn run(
 /// Makes one more attempt at a run: `minder resume` and `minder retry`. Returns as [`execute`] does.
 pub(crate) fn resume(flags: AttemptFlags, mode: ResumeMode) -> Result<ExitCode> {
     execute(|| Plan::resume(&ResumeRequest::new(flags, mode)?, CompatMode::Own), &[])
+}
+
+/// Runs jobs of a run as one of its agents: `minder agent`. Returns as [`execute`] does.
+pub(crate) fn agent(flags: &AgentFlags) -> Result<ExitCode> {
+    execute(|| Plan::agent(flags), &[])
 }
 
 /// Runs what is planned. Returns only from a dry run, or if the run cannot start before the guard is

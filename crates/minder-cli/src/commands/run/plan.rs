@@ -4,18 +4,20 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use minder::Command;
+use minder_cluster::spool::SpoolReader;
 use minder_record::event::OsBytes;
 use minder_record::lookup;
 use minder_record::manifest::{FileFingerprint, InputSource, Manifest};
 use minder_record::run_state::{ComparedArgs, RunState};
 use minder_record::store;
 use minder_runner::config::{
-    BY_JOBLOG, Control, PipeInput, ResumeMode, RunConfig, SLOTS, TemplateCopy, absolute_path,
+    AgentConfig, BY_JOBLOG, Control, PipeInput, ResumeMode, RunConfig, SLOTS, TemplateCopy, absolute_path,
 };
-use minder_runner::input::{ArgumentReader, LineLimit};
+use minder_runner::input::{ArgumentReader, InputPlan, LineLimit};
 use minder_runner::{Notice, spawn_command, stdin_source};
 use minder_template::{Job, Options, Template, shell_word};
 
@@ -23,7 +25,7 @@ use super::hints;
 use super::request::ResumeRequest;
 use crate::commands::log::run_id;
 use crate::config::{self, CompatMode, Display, Parsed};
-use crate::flags::{Flags, RunFlags, UNRECORDED, clap_error_line};
+use crate::flags::{AgentFlags, Flags, RunFlags, UNRECORDED, clap_error_line};
 use crate::recorded;
 use crate::settings::status_words;
 use crate::ui::message;
@@ -121,6 +123,41 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Plans the work of an agent: the jobs that it claims, with the flags of the record. Nothing is shown.
+    pub(super) fn agent(flags: &AgentFlags) -> Result<Self> {
+        let run = std::path::absolute(&flags.run)?;
+        let manifest = Manifest::read(&run)?;
+        let saved = recorded::typed_flags(&manifest).context("the manifest is damaged")?;
+        let arguments = match &manifest.input {
+            InputSource::Arguments { .. } => manifest.arguments(&run)?,
+            _ => Vec::new(),
+        };
+        let mut own: Vec<OsString> = vec!["--quiet".into()];
+        if let Some(jobs) = &flags.jobs {
+            own.extend(["--jobs".into(), jobs.clone()]);
+        }
+        let all = recorded::parse(&manifest, &[&saved, &own], &arguments)
+            .map_err(|error| anyhow::anyhow!(clap_error_line(&error, &Flags::interface(), &[])))?;
+        let cwd = PathBuf::from(manifest.cwd.to_os());
+        std::env::set_current_dir(&cwd)
+            .with_context(|| format!("cannot change to the directory of the run, `{}`", cwd.display()))?;
+        let compat = if all.parallel_env { CompatMode::Parallel } else { CompatMode::Own };
+        // As in a resumed run: the flags were checked when it began.
+        let parsed = Parsed::new(&all, saved, Some(ResumeMode::Rest), compat, None)?;
+        let names = SpoolReader::open(&run)?.names()?.iter().map(OsBytes::to_os).collect();
+        let mut plan = Self::open_parsed(*all, parsed, Some(names))?;
+        let config = &mut plan.config;
+        config.record.agent = Some(AgentConfig {
+            run,
+            attempt: flags.attempt,
+            lost_after: Duration::from_secs(flags.lost_after),
+        });
+        config.record.mode = None;
+        config.record.by_joblog = false;
+        config.only_save();
+        Ok(plan)
+    }
+
     /// Opens the input and builds the configuration. `stdin` is the file that is read in place of
     /// standard input.
     fn open(
@@ -130,8 +167,19 @@ impl Plan {
         compat: CompatMode,
         stdin: Option<PathBuf>,
     ) -> Result<Self> {
-        let mut parsed = Parsed::new(&flags, typed, mode, compat, stdin)?;
-        let input = std::mem::take(&mut parsed.command_line.plan);
+        let parsed = Parsed::new(&flags, typed, mode, compat, stdin)?;
+        Self::open_parsed(flags, parsed, None)
+    }
+
+    /// Does the same with flags that are parsed. The arguments of an agent come from the spool; `spooled` are
+    /// the names of their columns.
+    fn open_parsed(flags: RunFlags, mut parsed: Parsed, spooled: Option<Vec<OsString>>) -> Result<Self> {
+        let mut input = std::mem::take(&mut parsed.command_line.plan);
+        if spooled.is_some() {
+            // Nothing is read, and the number of jobs is not known.
+            input = InputPlan { skip_blank: true, ..InputPlan::default() };
+            parsed.command_line.stdin = false;
+        }
         // Read before the input is: its first line may name its columns.
         let stdin = parsed.command_line.stdin.then(stdin_source);
         let reads_terminal = input.reads_terminal();
@@ -139,6 +187,9 @@ impl Plan {
             message(&Notice::ReadingTerminal.to_string());
         }
         let mut arguments = ArgumentReader::open(input, parsed.slots.now()?.unwrap_or(usize::MAX))?;
+        if let Some(names) = spooled {
+            arguments.names = names;
+        }
         let options = parsed.options(&flags, &arguments.names)?;
         let copies = flags
             .placeholders

@@ -1,0 +1,133 @@
+//! The agent of a run that several machines work on: shows that it works, and stops when it is asked to.
+//!
+//! Its worker threads run jobs and record them as in every run. Its jobs come from ranges that it claims (`claimed_jobs.rs`), its journal is in its own directory, and its
+//! output is saved and never shown.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use minder_cluster::beat::{BeatWriter, INTERVAL};
+use minder_cluster::round::Round;
+use minder_os::sync::{Condvar, Mutex};
+use minder_record::agents::AgentKey;
+use minder_record::writer::JournalWriter;
+
+use crate::config::RunConfig;
+
+/// What the threads of an agent share.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    /// The directory of the run.
+    pub(crate) run: PathBuf,
+    pub(crate) key: AgentKey,
+    /// The attempt that submitted its round.
+    pub(crate) attempt: u32,
+    pub(crate) journal: Arc<JournalWriter>,
+    pub(crate) lost_after: Duration,
+    state: Mutex<State>,
+    /// Notified when the agent ends, and when others should read its beat soon.
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    beat: BeatWriter,
+    /// The jobs that it has taken, and those of them that it has recorded.
+    claimed: u64,
+    recorded: u64,
+    is_urgent: bool,
+    has_ended: bool,
+}
+
+impl Agent {
+    /// Becomes an agent of a run, if the configuration says so.
+    ///
+    /// # Errors
+    /// The directory of the run cannot be written, or is not that of a run of this user.
+    pub(crate) fn begin(config: &RunConfig) -> Result<Option<Arc<Self>>> {
+        let Some(agent) = &config.record.agent else { return Ok(None) };
+        let key = AgentKey::random();
+        let node = minder_os::machine::name();
+        let sync = config.record.sync;
+        let journal = JournalWriter::of_agent(&agent.run, key, agent.attempt, node, sync)?;
+        let beat = BeatWriter::create(journal.dir())?;
+        let state = State { beat, claimed: 0, recorded: 0, is_urgent: false, has_ended: false };
+        Ok(Some(Arc::new(Self {
+            run: agent.run.clone(),
+            key,
+            attempt: agent.attempt,
+            journal: Arc::new(journal),
+            lost_after: agent.lost_after,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        })))
+    }
+
+    /// Counts jobs that this agent is to run. Others learn of it soon: they wait for it.
+    pub(crate) fn note_claimed(&self, jobs: u64) {
+        let mut state = self.state.lock();
+        state.claimed += jobs;
+        state.is_urgent = true;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Counts jobs that have a result. When none is left, others learn of it soon, and need not wait.
+    pub(crate) fn note_recorded(&self, jobs: u64) {
+        let mut state = self.state.lock();
+        state.recorded += jobs;
+        if state.open() == 0 {
+            state.is_urgent = true;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Ends the beats.
+    pub(crate) fn end(&self) {
+        self.state.lock().has_ended = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits, at most for this time. Returns `false` if the agent ends.
+    pub(crate) fn pause(&self, pause: Duration) -> bool {
+        let state = self.state.lock();
+        !self.changed.wait_timeout_while(state, pause, |state| !state.has_ended).has_ended
+    }
+
+    /// Writes beats until the agent ends. Calls `cancel` and returns if the round is cancelled, and `fail`
+    /// with one line if the agent cannot show that it works.
+    pub(crate) fn beat(&self, round: &Round, cancel: impl FnOnce(), fail: impl FnOnce(String)) {
+        // Of the usual 60 s, 5 s and 30 s.
+        let interval = (self.lost_after / 12).min(INTERVAL);
+        let silence_max = self.lost_after / 2;
+        loop {
+            let state = self.state.lock();
+            let waits = |state: &mut State| !state.has_ended && !state.is_urgent;
+            let mut state = self.changed.wait_timeout_while(state, interval, waits);
+            if state.has_ended {
+                return;
+            }
+            state.is_urgent = false;
+            let open = state.open();
+            let bytes = self.journal.bytes();
+            if let Err(error) = state.beat.beat(bytes, open)
+                && state.beat.silence() >= silence_max
+            {
+                drop(state);
+                return fail(format!("{error}; other agents take the jobs over"));
+            }
+            drop(state);
+            if round.is_cancelled().unwrap_or(false) {
+                return cancel();
+            }
+        }
+    }
+}
+
+impl State {
+    fn open(&self) -> u64 {
+        self.claimed.saturating_sub(self.recorded)
+    }
+}

@@ -1,0 +1,299 @@
+//! The jobs of an agent: those of ranges that it claims, and of ranges that it takes over from lost agents.
+//!
+//! The thread that reads the input of other runs calls this. It waits for files of a shared directory, which
+//! may be slow, so that no worker thread does. A range is claimed when a worker thread has no job left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use minder_cluster::beat::{Beat, Watch};
+use minder_cluster::claim::{Claim, Claims, Taken, range_len};
+use minder_cluster::round::Round;
+use minder_cluster::spool::SpoolReader;
+use minder_record::agents::{AgentKey, JOURNAL};
+use minder_record::codec;
+use minder_record::event::{Claimed, JournalEvent, Sealed};
+use minder_record::job_set::JobSet;
+use minder_record::merge::{ClaimState, state_of_claim};
+use minder_record::reader::attempt_finished;
+
+use crate::agent::Agent;
+use crate::input::JobArgs;
+
+/// The time between two looks at what other processes do.
+const PAUSE: Duration = Duration::from_millis(200);
+/// An error of the shared directory ends the agent if it lasts this long.
+const ERROR_MAX: Duration = Duration::from_secs(30);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct ClaimedJobs {
+    agent: Arc<Agent>,
+    round: Round,
+    claims: Claims,
+    spool: SpoolReader,
+    slots: u64,
+    range: Option<Range>,
+    /// When the first range was claimed, and the jobs of all ranges so far: how fast this agent is.
+    begun: Option<Instant>,
+    given: u64,
+    /// The agents whose ranges this one may have to take over.
+    peers: BTreeMap<AgentKey, Watch>,
+    /// The claims of which every job has a result.
+    complete: BTreeSet<u64>,
+    /// Since when this agent has nothing to do, and since when a claim has no complete content.
+    idle_since: Option<Instant>,
+    unwritten: Option<(u64, Instant)>,
+}
+
+/// A range of which this agent runs the jobs.
+#[derive(Debug)]
+struct Range {
+    next: u64,
+    last: u64,
+    /// The jobs that have a result of an earlier agent.
+    done: JobSet,
+}
+
+/// What there is to take over.
+enum Takeover {
+    /// A range, which is the current one now.
+    Taken,
+    /// Nothing yet: other agents work.
+    Waits,
+    /// Nothing, and nothing will be.
+    Nothing,
+}
+
+impl ClaimedJobs {
+    /// Opens the round of an agent that runs `slots` jobs at once.
+    ///
+    /// # Errors
+    /// The round or the spool cannot be read.
+    pub(crate) fn open(agent: Arc<Agent>, slots: usize) -> Result<Self> {
+        let round = Round::open(&agent.run, agent.attempt)?;
+        Ok(Self {
+            claims: Claims::open(round.dir()),
+            spool: SpoolReader::open(&agent.run)?,
+            round,
+            slots: slots as u64,
+            range: None,
+            begun: None,
+            given: 0,
+            peers: BTreeMap::new(),
+            complete: BTreeSet::new(),
+            idle_since: None,
+            unwritten: None,
+            agent,
+        })
+    }
+
+    /// Returns whether the next job comes from a range that is not claimed yet.
+    pub(crate) fn must_claim(&self) -> bool {
+        self.range.as_ref().is_none_or(|range| range.next > range.last)
+    }
+
+    /// Returns the next job, or `None` if no job is left that this agent could run. Waits for other agents,
+    /// and for input that the coordinator still reads.
+    ///
+    /// # Errors
+    /// The shared directory cannot be read or written for longer than [`ERROR_MAX`], or is damaged.
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, JobArgs)>> {
+        loop {
+            if let Some(job) = self.range.as_mut().and_then(|range| range.next_job(&self.round)) {
+                let arguments = self.spool.arguments(job)?;
+                let columns = arguments.iter().map(minder_record::event::OsBytes::to_os).collect();
+                return Ok(Some((job, JobArgs::Columns(columns))));
+            }
+            self.range = None;
+            if !self.claim()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Claims the next range. Returns `false` if no job is left, or if the agent ends.
+    fn claim(&mut self) -> Result<bool> {
+        let mut failing: Option<Instant> = None;
+        loop {
+            match self.try_claim() {
+                Ok(Some(has_range)) => return Ok(has_range),
+                Ok(None) => failing = None,
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(error.into()),
+                Err(error) if failing.get_or_insert_with(Instant::now).elapsed() >= ERROR_MAX => {
+                    return Err(error).context("cannot claim jobs");
+                }
+                Err(_) => (),
+            }
+            if !self.agent.pause(PAUSE) {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Returns whether there is a range now, or `None` if that is not decided yet.
+    fn try_claim(&mut self) -> io::Result<Option<bool>> {
+        let count = self.spool.count()?;
+        let elapsed = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+        let most = range_len(self.slots, self.given, elapsed);
+        let round = &self.round;
+        let range = |after| round.range_after(after, most, count.jobs);
+        let key = self.agent.key;
+        let taken = match self.claims.take(key, range)? {
+            Taken::Claim(claim) => Some(claim),
+            Taken::Nothing if count.has_ended => {
+                return Ok(match self.take_over()? {
+                    Takeover::Taken => Some(true),
+                    Takeover::Waits => None,
+                    Takeover::Nothing => Some(false),
+                });
+            }
+            Taken::Nothing => None,
+            Taken::Unwritten(number) => {
+                let since = match self.unwritten {
+                    Some((known, since)) if known == number => since,
+                    _ => Instant::now(),
+                };
+                self.unwritten = Some((number, since));
+                let is_lost = since.elapsed() >= self.agent.lost_after;
+                if is_lost { self.claims.take_over_unwritten(number, key, range)? } else { None }
+            }
+        };
+        let Some(claim) = taken else { return Ok(None) };
+        self.begin(claim, None)?;
+        Ok(Some(true))
+    }
+
+    /// Takes over a range of a lost agent.
+    fn take_over(&mut self) -> io::Result<Takeover> {
+        let since = *self.idle_since.get_or_insert_with(Instant::now);
+        let now = Instant::now();
+        let mut waits = false;
+        let mut known: BTreeMap<AgentKey, Peer> = BTreeMap::new();
+        for (number, epoch) in self.claims.list()? {
+            if self.complete.contains(&number) {
+                continue;
+            }
+            let Some(claim) = self.claims.read(number, epoch)? else {
+                // Its agent is writing it, or was killed meanwhile.
+                waits = true;
+                continue;
+            };
+            if claim.agent == self.agent.key {
+                continue;
+            }
+            let peer = match known.get(&claim.agent) {
+                Some(peer) => *peer,
+                None => *known.entry(claim.agent).or_insert(self.observe(claim.agent, now)?),
+            };
+            match peer {
+                Peer::Works => waits = true,
+                Peer::HasNothing => (),
+                Peer::Lost => {
+                    if self.take_over_claim(claim)? {
+                        return Ok(Takeover::Taken);
+                    }
+                }
+            }
+        }
+        // Others notice what this agent does not wait for: the coordinator, or the next attempt at the run.
+        let is_patient = since.elapsed() < self.agent.lost_after.saturating_mul(2);
+        Ok(if waits && is_patient { Takeover::Waits } else { Takeover::Nothing })
+    }
+
+    /// Reads the beat and the end of the journal of another agent.
+    fn observe(&mut self, key: AgentKey, now: Instant) -> io::Result<Peer> {
+        let dir = key.dir(&self.agent.run);
+        let watch = self.peers.entry(key).or_insert_with(|| Watch::new(now));
+        watch.observe(Beat::read(&dir)?, now);
+        Ok(match watch.beat() {
+            _ if watch.is_lost(now, self.agent.lost_after) => Peer::Lost,
+            _ if attempt_finished(&dir.join(JOURNAL)).is_some() => Peer::Lost,
+            Some(beat) if beat.open == 0 => Peer::HasNothing,
+            _ => Peer::Works,
+        })
+    }
+
+    /// Takes over a claim, if jobs of it are left. Returns whether it is the current range now.
+    fn take_over_claim(&mut self, old: Claim) -> io::Result<bool> {
+        let left = |range: &mut Range, round: &Round| range.next_job(round).is_some();
+        let state = self.state_of(old)?;
+        if !left(&mut Range::new(old, state.done), &self.round) {
+            self.complete.insert(old.number);
+            return Ok(false);
+        }
+        let Some(claim) = self.claims.take_over(old, self.agent.key)? else { return Ok(false) };
+        // Read again: what the old agent has written until now counts, and nothing later.
+        let state = self.state_of(old)?;
+        self.begin(claim, Some(state))?;
+        Ok(true)
+    }
+
+    /// Reads what all agents until now have done of a claim.
+    fn state_of(&self, claim: Claim) -> io::Result<ClaimState> {
+        let mut older = Vec::new();
+        for epoch in 1..=claim.epoch {
+            older.extend(self.claims.read(claim.number, epoch)?.map(|claim| claim.agent));
+        }
+        older.dedup();
+        state_of_claim(&self.agent.run, &older, claim.number, (claim.first, claim.last))
+    }
+
+    /// Records a claim, and makes it the current range. `state` is what older agents have done of it.
+    fn begin(&mut self, claim: Claim, state: Option<ClaimState>) -> io::Result<()> {
+        let Claim { number, epoch, first, last, .. } = claim;
+        let mut lines = Vec::new();
+        codec::encode(&JournalEvent::Claimed(Claimed { claim: number, epoch, first, last }), &mut lines);
+        let mut done = JobSet::default();
+        if let Some(state) = state {
+            let sealed = Sealed { claim: number, epoch, journals: state.journals };
+            codec::encode(&JournalEvent::Sealed(sealed), &mut lines);
+            done = state.done;
+        }
+        self.agent.journal.append(&lines)?;
+        let range = Range::new(claim, done);
+        let jobs = range.count(&self.round);
+        self.begun.get_or_insert_with(Instant::now);
+        self.given += jobs;
+        self.agent.note_claimed(jobs);
+        self.idle_since = None;
+        self.range = Some(range);
+        Ok(())
+    }
+}
+
+/// What is known of another agent.
+#[derive(Clone, Copy)]
+enum Peer {
+    /// It runs jobs.
+    Works,
+    /// It works, and each job that it has taken has a result.
+    HasNothing,
+    /// It has ended, or was lost.
+    Lost,
+}
+
+impl Range {
+    fn new(claim: Claim, done: JobSet) -> Self {
+        Self { next: claim.first, last: claim.last, done }
+    }
+
+    /// Takes the next job.
+    fn next_job(&mut self, round: &Round) -> Option<u64> {
+        while self.next <= self.last {
+            let job = self.next;
+            self.next += 1;
+            if round.contains(job) && !self.done.contains(job) {
+                return Some(job);
+            }
+        }
+        None
+    }
+
+    fn count(&self, round: &Round) -> u64 {
+        (self.next..=self.last).filter(|job| round.contains(*job) && !self.done.contains(*job)).count() as u64
+    }
+}
