@@ -98,6 +98,11 @@ impl Round {
         self.jobs.as_ref().is_none_or(|jobs| jobs.contains(job))
     }
 
+    /// Returns how many of the first `spooled` jobs belong to the round.
+    pub fn count(&self, spooled: u64) -> u64 {
+        self.jobs.as_ref().map_or(spooled, |jobs| jobs.len_up_to(spooled))
+    }
+
     /// Ends the round: agents look for this with each beat.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use minder_os::sync::Mutex;
 
 use crate::append_file::LineWriter;
 use crate::event::JobFinished;
-use crate::reader::{Corruption, lines};
+use crate::journal::{Corruption, lines};
 use crate::run_state::RunState;
 
 /// The first line.

@@ -18,7 +18,7 @@ use crate::event::{
     AttemptFinished, AttemptHost, AttemptStarted, Claimed, JobFinished, JournalEvent, Sealed, SealedJournal,
 };
 use crate::job_set::JobSet;
-use crate::reader::{Corruption, read_events, read_part};
+use crate::journal::{Corruption, read_events, read_part};
 
 /// The beginnings of the lines that the first reading of a journal decodes. The others are events of jobs.
 const RARE: [&[u8]; 6] = [

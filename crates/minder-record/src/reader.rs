@@ -1,58 +1,18 @@
-//! Reads journals. A damaged line is skipped; the lines around it are still read.
+//! Reads the record of a run: all its journals, and what they have of each job.
 
-use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::fmt;
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use crate::codec::{DecodeError, LINE_MAX, decode};
+use crate::codec::{LINE_MAX, decode};
 use crate::error;
 use crate::event::{AttemptFinished, AttemptHost, AttemptStarted, JobFinished, JournalEvent, OutputSegment};
+use crate::journal::lines;
 use crate::manifest::{Manifest, open_file};
+use crate::merge::{AgentEvent, Round, Rounds};
 use crate::store;
 
-/// The last line of a journal is shorter than this number of bytes.
-const LAST_LINE_MAX: u64 = 8 << 10;
-
-/// The damage of a journal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Corruption {
-    /// The last line was incomplete and was skipped: the runner was killed while it wrote, or the
-    /// machine lost power.
-    pub torn_tail: bool,
-    /// The number of other lines that were skipped.
-    pub bad_lines: u64,
-    /// The number of the first of those, counted from 1.
-    pub first_bad_line: Option<u64>,
-}
-
-impl Corruption {
-    /// Returns whether any line was skipped.
-    pub fn any(&self) -> bool {
-        self.torn_tail || self.bad_lines > 0
-    }
-
-    pub(crate) fn bad(&mut self, line: u64) {
-        self.bad_lines += 1;
-        self.first_bad_line.get_or_insert(line);
-    }
-}
-
-/// The text for messages, such as `line 3 cannot be read`.
-impl fmt::Display for Corruption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = match (self.bad_lines, self.first_bad_line) {
-            (0, _) | (_, None) => String::new(),
-            (1, Some(line)) => format!("line {line} cannot be read"),
-            (lines, Some(line)) => format!("{lines} lines cannot be read, the first is line {line}"),
-        };
-        let torn = if self.torn_tail { "its last line is incomplete" } else { "" };
-        let between = if lines.is_empty() || torn.is_empty() { "" } else { "; " };
-        write!(f, "{lines}{between}{torn}")
-    }
-}
+pub use crate::journal::{Corruption, attempt_finished, read_journal, tail_events, tail_from};
 
 /// An attempt at a run, without its jobs.
 #[derive(Debug)]
@@ -88,148 +48,6 @@ pub struct Run {
     pub alive: bool,
 }
 
-/// Reads a journal and visits its events in order. Events of newer versions are skipped.
-///
-/// # Errors
-///
-/// If the file cannot be opened or read, is a link, or is not a regular file. The events before a
-/// read error were visited.
-pub fn read_journal(path: &Path, mut visit: impl FnMut(JournalEvent)) -> io::Result<Corruption> {
-    read_events(path, |_| true, |_, event| visit(event))
-}
-
-/// Reads a journal, and visits the events whose lines are wanted, each with the offset behind its line. The
-/// damage of other lines is not noticed.
-pub(crate) fn read_events(
-    path: &Path,
-    is_wanted: impl Fn(&[u8]) -> bool,
-    mut visit: impl FnMut(u64, JournalEvent),
-) -> io::Result<Corruption> {
-    let mut reader = BufReader::with_capacity(64 << 10, open_file(path)?);
-    let end = Cell::new(0);
-    let visit = |event| visit(end.get(), event);
-    let mut scan = Scan { visit, corruption: Corruption::default(), suspect: None };
-    let rest = lines(&mut reader, LINE_MAX, |number, line, len| {
-        end.set(end.get() + len);
-        if line.is_none_or(&is_wanted) {
-            scan.line(number, line);
-        }
-    })?;
-    // A suspect line was the last one, or only a part of a line followed it.
-    scan.corruption.torn_tail = rest > 0 || scan.suspect.is_some();
-    if let Some(number) = scan.suspect
-        && rest > 0
-    {
-        scan.corruption.bad(number);
-    }
-    Ok(scan.corruption)
-}
-
-/// Reads the events that were appended after `offset`, which is 0 or the result of the previous
-/// call. Returns the offset for the next call. An incomplete last line is left for that.
-///
-/// # Errors
-///
-/// If the file cannot be opened or read, is a link, or is not a regular file.
-pub fn tail_from(path: &Path, offset: u64, visit: impl FnMut(JournalEvent)) -> io::Result<(u64, Corruption)> {
-    let mut file = open_file(path)?;
-    // A journal becomes shorter when a write to it failed and was undone.
-    let mut offset = offset.min(file.metadata()?.len());
-    file.seek(SeekFrom::Start(offset))?;
-    let mut reader = BufReader::with_capacity(64 << 10, file);
-    let mut scan = Scan { visit, corruption: Corruption::default(), suspect: None };
-    lines(&mut reader, LINE_MAX, |number, line, len| {
-        scan.line(number, line);
-        offset += len;
-    })?;
-    if let Some(number) = scan.suspect {
-        scan.corruption.bad(number);
-    }
-    Ok((offset, scan.corruption))
-}
-
-/// Reads the events in a part of a journal that begins and ends with a line. Damaged lines are skipped.
-pub(crate) fn read_part(
-    path: &Path,
-    part: Range<u64>,
-    mut visit: impl FnMut(JournalEvent),
-) -> io::Result<()> {
-    let mut file = open_file(path)?;
-    file.seek(SeekFrom::Start(part.start))?;
-    let len = part.end.saturating_sub(part.start);
-    let mut reader = BufReader::with_capacity(64 << 10, io::Read::take(file, len));
-    lines(&mut reader, LINE_MAX, |_, line, _| {
-        if let Some(Ok(event)) = line.map(decode) {
-            visit(event);
-        }
-    })?;
-    Ok(())
-}
-
-/// Classifies lines. A line that cannot be decoded is suspect until the next line: then it is a bad
-/// line. At the end of the file, it is a torn tail.
-struct Scan<F> {
-    visit: F,
-    corruption: Corruption,
-    suspect: Option<u64>,
-}
-
-impl<F: FnMut(JournalEvent)> Scan<F> {
-    fn line(&mut self, number: u64, line: Option<&[u8]>) {
-        if let Some(earlier) = self.suspect.take() {
-            self.corruption.bad(earlier);
-        }
-        match line.ok_or(DecodeError::Damaged).and_then(decode) {
-            Ok(event) => (self.visit)(event),
-            Err(DecodeError::Unknown) => (),
-            Err(DecodeError::Damaged | DecodeError::Malformed) => self.suspect = Some(number),
-        }
-    }
-}
-
-/// Visits each complete line with its number and its length including the newline. A line longer
-/// than `max` is visited as `None`. Returns the number of bytes after the last newline.
-pub(crate) fn lines(
-    reader: &mut impl BufRead,
-    max: usize,
-    mut visit: impl FnMut(u64, Option<&[u8]>, u64),
-) -> io::Result<u64> {
-    let mut line = Vec::new();
-    let mut len = 0;
-    let mut number = 1;
-    loop {
-        let bytes = match reader.fill_buf() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            bytes => bytes?,
-        };
-        if bytes.is_empty() {
-            return Ok(len);
-        }
-        let end = memchr::memchr(b'\n', bytes);
-        let part = &bytes[..end.unwrap_or(bytes.len())];
-        let used = part.len() + usize::from(end.is_some());
-        len += used as u64;
-        let fits = len <= max as u64;
-        if end.is_some() && len == used as u64 {
-            // The whole line is in the buffer. This is the usual case.
-            visit(number, if fits { Some(part) } else { None }, len);
-        } else {
-            if fits {
-                line.extend_from_slice(part);
-            }
-            if end.is_some() {
-                visit(number, if fits { Some(&line) } else { None }, len);
-            }
-        }
-        if end.is_some() {
-            line.clear();
-            len = 0;
-            number += 1;
-        }
-        reader.consume(used);
-    }
-}
-
 /// Reads the complete record of a run, with the events of all its jobs.
 ///
 /// # Errors
@@ -248,7 +66,15 @@ pub fn read_run(dir: &Path) -> io::Result<Run> {
         unshown: BTreeMap::new(),
         alive,
     };
-    for number in store::attempts(dir)? {
+    let mut rounds = Rounds::read(dir)?;
+    let attempts = store::attempts(dir)?;
+    for number in attempts.iter().copied().chain(rounds.numbers()).collect::<BTreeSet<u32>>() {
+        if let Some(mut round) = rounds.take(number) {
+            read_round(&mut round, &mut run);
+        }
+        if attempts.binary_search(&number).is_err() {
+            continue;
+        }
         let mut attempt = Attempt {
             number,
             started: None,
@@ -283,6 +109,22 @@ pub fn read_run(dir: &Path) -> io::Result<Run> {
     Ok(run)
 }
 
+/// Adds what the agents of a round have done. Output that they have saved is shown by the attempt that waits
+/// for them.
+fn read_round(round: &mut Round, run: &mut Run) {
+    round.visit(|event| {
+        let AgentEvent { counts, is_tried, ended, .. } = event;
+        match (counts, is_tried) {
+            (false, _) => (),
+            (true, true) => run.tries.entry(ended.job).or_default().push(ended),
+            (true, false) => {
+                run.unshown.remove(&ended.job);
+                run.jobs.insert(ended.job, ended);
+            }
+        }
+    });
+}
+
 /// A start of a job that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
@@ -307,7 +149,17 @@ pub struct Start {
 /// If the directory cannot be read.
 pub fn starts(dir: &Path, job: u64) -> io::Result<Vec<Start>> {
     let mut starts = Vec::new();
-    for attempt in store::attempts(dir)? {
+    let mut rounds = Rounds::read(dir)?;
+    let attempts = store::attempts(dir)?;
+    for attempt in attempts.iter().copied().chain(rounds.numbers()).collect::<BTreeSet<u32>>() {
+        if let Some(mut round) = rounds.take(attempt) {
+            round.visit(|event| {
+                let AgentEvent { counts, is_tried, ended, .. } = event;
+                if counts && ended.job == job {
+                    starts.push(Start { attempt, is_tried, ended });
+                }
+            });
+        }
         let visit = |event| {
             let (is_tried, ended) = match event {
                 JournalEvent::JobTried(ended) => (true, ended),
@@ -321,20 +173,6 @@ pub fn starts(dir: &Path, job: u64) -> io::Result<Vec<Start>> {
         let _ = read_journal(&dir.join(store::attempt_name(attempt)), visit);
     }
     Ok(starts)
-}
-
-/// Returns the last event of a journal, if it is complete and the attempt finished.
-pub fn attempt_finished(path: &Path) -> Option<AttemptFinished> {
-    let len = std::fs::symlink_metadata(path).ok()?.len();
-    let mut finished = None;
-    let visit = |event| {
-        finished = match event {
-            JournalEvent::AttemptFinished(finished) => Some(finished),
-            _ => None,
-        };
-    };
-    let (end, _) = tail_from(path, len.saturating_sub(LAST_LINE_MAX), visit).ok()?;
-    if end == len { finished } else { None }
 }
 
 /// Returns the jobs whose events are in the first bytes of a journal.

@@ -1,7 +1,7 @@
 //! The agent of a run that several machines work on: shows that it works, and stops when it is asked to.
 //!
-//! Its worker threads run jobs and record them as in every run. Its jobs come from ranges that it claims (`claimed_jobs.rs`), its journal is in its own directory, and its
-//! output is saved and never shown.
+//! Its worker threads run jobs and record them as in every run. Its jobs come from ranges that it claims
+//! (`claimed_jobs.rs`), its journal is in its own directory, and its output is saved and never shown.
 
 use std::path::PathBuf;
 use std::sync::Arc;

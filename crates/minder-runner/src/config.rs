@@ -240,6 +240,8 @@ pub struct RecordConfig {
     pub skip_lost: bool,
     /// The directory of the run that is resumed.
     pub run: Option<PathBuf>,
+    /// The agents that run the jobs of this run, if this process does not.
+    pub agents: Option<AgentsConfig>,
     /// The run of another process, if this one works on it as an agent.
     pub agent: Option<AgentConfig>,
     /// `true` if the run that is resumed is named before its jobs start.
@@ -260,6 +262,17 @@ pub struct RecordConfig {
     pub stdin: Option<InputSource>,
     /// For the manifest: the flags as they were typed.
     pub typed: Vec<OsString>,
+}
+
+/// The agents of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentsConfig {
+    /// The number of agents on this machine.
+    pub local: u32,
+    /// The program of an agent: minder.
+    pub program: PathBuf,
+    /// An agent is lost if its beat has not changed for this time.
+    pub lost_after: Duration,
 }
 
 /// A run that other processes work on, too. This process is one of its agents.

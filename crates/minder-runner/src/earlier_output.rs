@@ -26,6 +26,7 @@ use crate::output::store::Segment;
 use crate::text::os_error_text;
 use minder_record::event::{self, OsBytes};
 use minder_record::job_set::JobSet;
+use minder_record::merge::{AgentEvent, Rounds};
 use minder_record::run_state::RunState;
 use minder_record::stale_output::check_output_dir;
 use minder_record::store;
@@ -102,6 +103,63 @@ pub(crate) fn read(
         }
     }
     Kept { unshown: found, lost: lost.jobs }
+}
+
+/// Checks the output that agents have saved and no attempt has shown. Reports the jobs with output that
+/// cannot be read, and removes them from `progress`, so that they run again. With `--skip-lost`, they count
+/// as done.
+///
+/// # Errors
+/// The directory of the agents cannot be read.
+pub(crate) fn check_agents(
+    dir: &Path,
+    progress: &mut RunState,
+    config: &RunConfig,
+    observer: &dyn Observer,
+) -> io::Result<()> {
+    if progress.unshown_by_agents.is_empty() {
+        return Ok(());
+    }
+    let mut lost = Losses::default();
+    let mut rounds = Rounds::read(dir)?;
+    for number in rounds.numbers().collect::<Vec<_>>() {
+        let Some(mut round) = rounds.take(number) else { continue };
+        round.visit(|event| {
+            let AgentEvent { agent, counts, is_tried, ended, .. } = event;
+            if !counts || is_tried || !progress.unshown_by_agents.contains(ended.job) {
+                return;
+            }
+            for segment in &ended.kept {
+                let path = output_path(&agent.dir(dir), &segment.file);
+                let len = path.and_then(|path| open(&path)).map(|(_, len)| len);
+                let why = match len {
+                    Err(error) => os_error_text(&error),
+                    Ok(len) if segment.at.checked_add(segment.len).is_none_or(|end| len < end) => {
+                        "the file is too short".to_owned()
+                    }
+                    Ok(_) => continue,
+                };
+                lost.add(ended.job, &segment.file, &why);
+            }
+        });
+    }
+    if !lost.jobs.is_empty() {
+        lost.report(
+            observer,
+            if config.record.skip_lost {
+                "; counted as done (--skip-lost)"
+            } else {
+                "; what is lost will run again (--skip-lost counts it as done)"
+            },
+        );
+    }
+    for job in lost.jobs.jobs() {
+        progress.unshown_by_agents.remove(job);
+        if !config.record.skip_lost {
+            progress.forget(job);
+        }
+    }
+    Ok(())
 }
 
 /// Creates the directory for the output of an attempt, in a directory that other users may share.

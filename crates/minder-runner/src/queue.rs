@@ -37,6 +37,7 @@ use crate::input::ArgumentReader;
 use crate::input::JobArgs;
 use crate::input::Order;
 use crate::input::Ordered;
+use crate::remote_results::{RemoteResult, RemoteResults};
 use crate::resume::ResumeFilter;
 use crate::splitter::InputBlock;
 use crate::splitter::InputQueue;
@@ -59,17 +60,19 @@ pub(crate) struct Task {
     /// Its block of input, until it is started. A mutex, because a job is shared with the pool;
     /// only the worker thread that runs the job locks it.
     pub(crate) block: Mutex<Option<Box<JobInput>>>,
+    /// Its result, if an agent has run it.
+    pub(crate) remote: Option<Box<RemoteResult>>,
 }
 
 impl Task {
     pub(crate) fn new(number: u64, item: JobArgs) -> Self {
-        Self { number, item, input_block: None, block: Mutex::new(None) }
+        Self { number, item, input_block: None, block: Mutex::new(None), remote: None }
     }
 
     /// Creates a job that reads a part of the input.
     fn with_block(number: u64, item: JobArgs, block: JobInput) -> Self {
         let input_block = block.block.clone();
-        Self { number, item, input_block, block: Mutex::new(Some(Box::new(block))) }
+        Self { number, item, input_block, block: Mutex::new(Some(Box::new(block))), remote: None }
     }
 
     /// Locks the block, to take it or to put it back.
@@ -99,6 +102,8 @@ pub(crate) enum JobSource {
     Blocks(Box<BlockSource>),
     /// Ranges of a run that several agents work on.
     Claimed(Box<ClaimedJobs>),
+    /// Results of agents.
+    Remote(Box<RemoteResults>),
 }
 
 impl JobSource {
@@ -125,6 +130,10 @@ impl JobSource {
                 *created += 1;
                 Task::new(number, item)
             })),
+            Self::Remote(remote) => Ok(remote.next()?.map(|(number, item, result)| {
+                *created += 1;
+                Task { remote: Some(result), ..Task::new(number, item) }
+            })),
         }
     }
 
@@ -143,6 +152,8 @@ pub(crate) struct JobQueue {
     total: AtomicU64,
     /// The number of jobs, if it was known before anything was read.
     early_total: Option<u64>,
+    /// `false` if the source has only the jobs of this attempt.
+    is_whole: bool,
     /// Decides which jobs are skipped.
     resume: Arc<ResumeFilter>,
     /// The source for the reader thread, and a file whose records are to be counted. Each is taken
@@ -190,6 +201,7 @@ impl JobQueue {
             JobSource::Ordered(ordered) => (Some(ordered.total()), false, None),
             // It waits for other machines.
             JobSource::Claimed(_) => (None, true, None),
+            JobSource::Remote(remote) => (remote.total, true, None),
             // With `--tee`, each set of values is a job. Otherwise each block is one.
             JobSource::Blocks(blocks) => {
                 let total = if blocks.queue.is_tee() { blocks.values.total() } else { None };
@@ -200,7 +212,9 @@ impl JobQueue {
             JobSource::Blocks(blocks) => (Some(Arc::clone(&blocks.queue)), blocks.reader.take()),
             _ => (None, None),
         };
-        let total = known_total.or(total.map(|total| total - resume.skipped(total)));
+        let is_whole = !matches!(source, JobSource::Remote(_));
+        let skipped = |total| if is_whole { resume.skipped(total) } else { 0 };
+        let total = known_total.or(total.map(|total| total - skipped(total)));
         let (inline_source, thread_source) =
             if may_block || confirm.is_some() { (None, Some(source)) } else { (Some(source), None) };
         let state = State {
@@ -219,6 +233,7 @@ impl JobQueue {
             room: Condvar::new(),
             total: AtomicU64::new(total.unwrap_or(UNKNOWN)),
             early_total: total,
+            is_whole,
             resume,
             source: Mutex::new(thread_source),
             countable: Mutex::new(countable),
@@ -394,7 +409,7 @@ impl JobQueue {
                 let taken = state.taken;
                 let expected = self.resume.last();
                 // The input of a complete run need not be repeated.
-                let is_needed = taken > 0 || !self.resume.has_nothing_left();
+                let is_needed = self.is_whole && (taken > 0 || !self.resume.has_nothing_left());
                 if state.ended && taken < expected && is_needed && state.error.is_none() {
                     let unit = if self.input_queue.is_some() { "block" } else { "line" };
                     let hint = if taken == 0 { " (give it again on standard input)" } else { "" };
@@ -487,7 +502,8 @@ impl JobQueue {
                     self.add(task, pool);
                 }
                 Ok(None) => {
-                    let total = created - self.resume.skipped(created);
+                    let skipped = if self.is_whole { self.resume.skipped(created) } else { 0 };
+                    let total = created - skipped;
                     let _ = self.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
                     break;
                 }

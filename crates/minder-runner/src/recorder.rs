@@ -27,6 +27,7 @@ use crate::text::os_error_text;
 use minder::Charge;
 use minder_os::files::{create_private_file, create_unnamed_file};
 use minder_os::host_stats::{self, ProcessorTimes};
+use minder_record::agents;
 use minder_record::event::{AttemptFinished, AttemptHost, FAILED, JobList, JournalEvent, OsBytes, OutputDir};
 use minder_record::job_set::JobSet;
 use minder_record::joblog::{self, Joblog};
@@ -105,6 +106,8 @@ impl ResumeState {
                     observer.notice(&Notice::AttemptMissing { attempt, dir: dir.clone() });
                 }
                 let Kept { unshown, lost } = earlier_output::read(dir, &mut progress, mode, config, observer);
+                earlier_output::check_agents(dir, &mut progress, config, observer)
+                    .with_context(|| format!("cannot read the record in `{}`", dir.display()))?;
                 let mut waiting = JobSet::default();
                 unshown.iter().for_each(|finished| _ = waiting.insert(finished.job));
                 if config.record.by_joblog
@@ -290,6 +293,11 @@ impl RunRecorder {
         self.agent.as_ref()
     }
 
+    /// Returns the journal, if the run has a record.
+    pub(crate) fn journal(&self) -> Option<&JournalWriter> {
+        self.record.as_deref()
+    }
+
     pub(crate) fn has_joblog(&self) -> bool {
         self.joblog.is_some()
     }
@@ -447,6 +455,11 @@ impl RunRecorder {
             && let Some(record) = &self.record
         {
             remove_outputs(record.dir());
+            // Of a run that was cut short, agents may have saved output that was not taken yet.
+            let keys = if finished.why.is_none() { agents::keys(record.dir()) } else { Ok(Vec::new()) };
+            for key in keys.unwrap_or_default() {
+                remove_outputs(&key.dir(record.dir()));
+            }
             for dir in &self.output_dirs {
                 remove_outputs(dir);
                 // This fails if the directory is not empty, as intended.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use minder::jobs::JobCounts;
 use minder::{ExitInfo, ExitStatus, Outcome, Signal};
+use minder_record::event::JobFinished;
 
 /// The most jobs that each list of a [`RunStats`] names; the rest is counted.
 pub const NAMED_MAX: usize = 10;
@@ -292,6 +293,26 @@ impl RunStats {
     /// Adds a job that could not be started.
     pub(crate) fn add_unstarted(&mut self, name: &str, why: &str) {
         self.add_failure(|| name.to_owned(), FailureReason::NotStarted(why.to_owned()));
+    }
+
+    /// Adds a job that an agent has run.
+    pub(crate) fn add_remote(
+        &mut self,
+        ended: &JobFinished,
+        wall: Duration,
+        failure: Option<FailureReason>,
+        name: impl Fn() -> String,
+    ) {
+        let cpu = ended.user.unwrap_or(0.0) + ended.system.unwrap_or(0.0);
+        self.cpu += Duration::try_from_secs_f64(cpu).unwrap_or_default();
+        self.wall += wall;
+        self.timed_out += u64::from(ended.timed_out);
+        self.leaked_count += u64::from(ended.leaked);
+        match (failure, ended.attempts) {
+            (Some(reason), _) => self.add_failure(name, reason),
+            (None, Some(attempts)) if attempts > 1 => self.add_flaky(attempts, name),
+            (None, _) => (),
+        }
     }
 
     /// Adds what another worker thread counted.

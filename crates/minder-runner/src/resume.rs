@@ -28,10 +28,39 @@ impl ResumeFilter {
         let failed = &self.progress.failed;
         match self.mode {
             None => false,
+            // Agents have run it, and the coordinator shows it in this attempt.
+            Some(_) if self.progress.unshown_by_agents.contains(job) => false,
             Some(ResumeMode::Rest) => done.contains(job),
             Some(ResumeMode::RestAndFailed) => done.contains(job) && !failed.contains(job),
             Some(ResumeMode::Failed) => !failed.contains(job) && !self.progress.tried.contains(job),
         }
+    }
+
+    /// Returns the jobs whose output agents have saved, and which was not shown yet.
+    pub(crate) fn unshown_by_agents(&self) -> &JobSet {
+        &self.progress.unshown_by_agents
+    }
+
+    /// Returns which of the first `total` jobs run in this attempt.
+    pub(crate) fn left(&self, total: u64) -> JobSet {
+        let RunState { done, failed, tried, .. } = &self.progress;
+        let mut left = JobSet::default();
+        if self.mode != Some(ResumeMode::Failed) {
+            let mut next = 1;
+            for (first, last) in done.ranges() {
+                left.insert_range(next, first.saturating_sub(1).min(total));
+                next = last.saturating_add(1);
+            }
+            left.insert_range(next, total);
+        }
+        match self.mode {
+            Some(ResumeMode::RestAndFailed) => failed.jobs().for_each(|job| _ = left.insert(job)),
+            Some(ResumeMode::Failed) => {
+                failed.jobs().chain(tried.jobs()).for_each(|job| _ = left.insert(job))
+            }
+            _ => (),
+        }
+        left
     }
 
     /// Returns the last job that may be skipped by its recorded state. With `ResumeMode::Failed`,

@@ -22,9 +22,10 @@ use crate::admission::jobserver::{self, JobserverLookup};
 use crate::admission::setup;
 use crate::agent::Agent;
 use crate::commit::Committer;
-use crate::config::{Control, OrderConfig, OutputView, RunConfig};
+use crate::config::{Control, OrderConfig, OutputView, RecordConfig, RunConfig};
 use crate::confirm::{Confirm, ConfirmPrompt};
 use crate::context::{PanicGuard, RunContext, RunStatus};
+use crate::coordinator::Coordinator;
 use crate::history;
 use crate::input::{ArgumentReader, ColumnCount};
 use crate::job_environment::JobEnvironment;
@@ -41,7 +42,7 @@ use crate::output::sequencer::{LineBreaks, OutputSequencer};
 use crate::output::stdio::StdioWriter;
 use crate::output::store::HeldMemory;
 use crate::output::waiting::ShowOrder;
-use crate::queue::{JobQueue, Task};
+use crate::queue::{JobQueue, JobSource, Task};
 use crate::reader_wait::wait_for_readers;
 use crate::recorder::{ResumeState, RunRecorder};
 use crate::report::{RunReport, RunStats};
@@ -143,7 +144,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let confirm = confirm.map(|confirm| ConfirmPrompt::new(&config.template, confirm));
     let first_job = arguments.first_job();
     let findings = arguments.findings();
-    let source = job_source(&config, arguments, slots, Some(&recorder), &*observer)?;
+    let (coordinator, source) = source(&config, arguments, slots, (&recorder, &filter), &*observer)?;
     let queue = JobQueue::open(source, Arc::clone(&resumed.filter), config.total, confirm);
     let workers = worker_count(&config, slots, queue.total());
     let backlog = Backlog::new(BACKLOG_EVEN_MAX);
@@ -187,12 +188,29 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     };
     recorder.begin();
     let (stats, signal) = run_threads(&context, &main_loop, &mut sets, guard, started_at);
+    // Ends the agents.
+    drop(coordinator);
     write_rest(&context);
     findings.notices().for_each(|notice| observer.notice(&notice));
     let report = outcome::report(&context, stats, signal, guard.orphans(), started_at.elapsed());
     let report = finish(&context, &filter, jobs, report);
     main_loop.wait_for_readers(guard, &context, &report);
     Ok(report)
+}
+
+/// Opens the source of the jobs, and starts the agents that run them, if agents do.
+fn source(
+    config: &RunConfig,
+    arguments: ArgumentReader,
+    slots: usize,
+    (recorder, filter): (&RunRecorder, &ResumeFilter),
+    observer: &dyn Observer,
+) -> Result<(Option<Coordinator>, JobSource)> {
+    let Some(agents) = &config.record.agents else {
+        return Ok((None, job_source(config, arguments, slots, Some(recorder), observer)?));
+    };
+    let (coordinator, results) = Coordinator::begin(config, agents, arguments, recorder, filter)?;
+    Ok((Some(coordinator), JobSource::Remote(Box::new(results))))
 }
 
 /// Makes what decides whose output is written next.
@@ -203,7 +221,12 @@ fn sequencer(config: &RunConfig, stdio: StdioWriter, resumed: ResumeState) -> Ou
     // In another order than that of the input, the job that all wait for may be the last to start.
     let sequencer =
         if config.order == OrderConfig::Given { sequencer } else { sequencer.without_backlog_limit() };
-    if config.record.agent.is_some() { sequencer.without_output() } else { sequencer }
+    match &config.record {
+        RecordConfig { agent: Some(_), .. } => sequencer.without_output(),
+        // A result that others wait for may be the last one that arrives.
+        RecordConfig { agents: Some(_), .. } => sequencer.without_backlog_limit(),
+        _ => sequencer,
+    }
 }
 
 /// Checks the number of names, if that of the jobs is known.

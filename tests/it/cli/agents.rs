@@ -157,3 +157,220 @@ fn agent_without_a_round_says_so() {
     let ended = run.agent(1).wait().exit_code(255);
     assert!(ended.err.contains("spool/arguments"), "{ended:?}");
 }
+
+/// A run on agents of this machine, with its own state directory.
+struct OnAgents {
+    dir: tempfile::TempDir,
+}
+
+impl OnAgents {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().expect("create directory") }
+    }
+
+    /// Returns minder with these flags, in the directory of the run.
+    fn command(&self, line: &str) -> Command {
+        let mut command = minder(line);
+        command.env("MINDER_STATE_DIR", self.dir.path().join("state")).current_dir(self.dir.path());
+        command
+    }
+
+    fn start(&self, flags: &str, script: &str, jobs: &[&str]) -> Run {
+        let mut command = self.command(&format!("run --on local:3 -j2 --lost-after 1 {flags}"));
+        Run::start(command.arg(script).arg(":::").args(jobs))
+    }
+
+    /// Returns the directory of the only run.
+    fn run_dir(&self) -> PathBuf {
+        let mut runs = fs::read_dir(self.dir.path().join("state/runs")).expect("read runs");
+        runs.next().expect("find run").expect("read entry").path()
+    }
+
+    fn wait_for(&self, name: &str) {
+        let until = Instant::now() + PATIENCE;
+        while !self.dir.path().join(name).exists() {
+            assert!(Instant::now() < until, "`{name}` is not there");
+            std::thread::park_timeout(Duration::from_millis(10)); // There is no event for a file.
+        }
+    }
+
+    /// Returns the lines of a file that jobs have written.
+    fn lines(&self, name: &str) -> Vec<String> {
+        let mut lines: Vec<String> = fs::read_to_string(self.dir.path().join(name))
+            .expect("read")
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        lines.sort();
+        lines
+    }
+}
+
+#[test]
+fn output_of_agents_is_shown_as_that_of_a_run() {
+    let numbers: Vec<String> = (1..=200).map(|number| number.to_string()).collect();
+    let jobs: Vec<&str> = numbers.iter().map(String::as_str).collect();
+    let on = OnAgents::new();
+    let script = "echo o{}; echo e{} >&2; [ $(({} % 50)) != 0 ]";
+    let flags = "-k --tag --quiet --joblog log";
+    let there = on.start(flags, script, &jobs).wait();
+    let mut here = on.command(&format!("run -j2 {flags}2"));
+    let here = Run::start(here.arg(script).arg(":::").args(&jobs)).wait();
+    assert_eq!((there.status, there.text()), (here.status, here.text()));
+    assert_eq!((there.status, there.err), (ExitStatus::Exited(4), here.err));
+    let mut logged: Vec<String> = on.lines("log").iter().map(|line| first_word(line)).collect();
+    let mut expected: Vec<String> = on.lines("log2").iter().map(|line| first_word(line)).collect();
+    logged.sort();
+    expected.sort();
+    assert_eq!(logged, expected);
+}
+
+fn first_word(line: &str) -> String {
+    line.split('\t').next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn input_that_is_still_read_is_worked_on() {
+    let on = OnAgents::new();
+    let mut command = on.command("run --on local:2 --quiet -k");
+    command.arg(": >up{}; echo {}");
+    let mut run = Run::start(command.stdin(Stdio::piped()));
+    run.write(b"1\n2\n");
+    on.wait_for("up1");
+    on.wait_for("up2");
+    run.write(b"3\n");
+    run.close();
+    let ended = run.wait().exit_code(0);
+    assert_eq!(ended.text(), "1\n2\n3\n");
+}
+
+#[test]
+fn killed_agent_costs_no_result() {
+    let on = OnAgents::new();
+    let script = "echo {} >>started; case {} in 1|2) : >up; test -e again || sleep 100;; esac; echo {}";
+    let jobs: Vec<String> = (1..=30).map(|number| number.to_string()).collect();
+    let run = on.start("-k --quiet", script, &jobs.iter().map(String::as_str).collect::<Vec<_>>());
+    on.wait_for("up");
+    // The agent that runs the first job is the one that must be killed.
+    let is_first = |key: &AgentKey| {
+        let journal = key.dir(&on.run_dir()).join("journal.jsonl");
+        fs::read_to_string(journal).expect("read journal").contains("\"claim\":1,")
+    };
+    let agent = keys(&on.run_dir()).expect("read agents").into_iter().find(is_first).expect("find agent");
+    let journal = fs::read_to_string(agent.dir(&on.run_dir()).join("journal.jsonl")).expect("read journal");
+    let pid = journal.split("\"pid\":").nth(1).and_then(|rest| rest.split(',').next()).expect("find pid");
+    let pid = Pid::from_raw(pid.parse().expect("parse pid")).expect("a pid");
+    fs::write(on.dir.path().join("again"), "").expect("write");
+    kill_process(pid, Signal::KILL).expect("kill agent");
+    let ended = run.wait().exit_code(0);
+    let expected: String = jobs.iter().map(|job| format!("{job}\n")).collect();
+    assert_eq!(ended.text(), expected);
+    let (state, _) = RunState::of_run(&on.run_dir(), ComparedArgs::All).expect("read state");
+    assert!(state.is_complete());
+}
+
+#[test]
+fn interrupted_run_is_resumed_on_agents() {
+    let on = OnAgents::new();
+    let script = "echo {} >>started; case {} in 7) : >up; test -e again || sleep 100;; esac; echo {}";
+    let run = on.start("", script, &["1", "2", "3", "4", "5", "6", "7"]);
+    on.wait_for("up");
+    let until = Instant::now() + PATIENCE;
+    while RunState::of_run(&on.run_dir(), ComparedArgs::None).expect("read state").0.done.len() < 6 {
+        assert!(Instant::now() < until, "the other jobs have not ended");
+        std::thread::park_timeout(Duration::from_millis(10)); // There is no event for a line of a file.
+    }
+    run.signal(Signal::INT);
+    let first = run.wait();
+    assert!(first.err.contains("minder resume"), "{}", first.err);
+    fs::write(on.dir.path().join("again"), "").expect("write");
+    let second = Run::start(&on.command("resume")).wait().exit_code(0);
+    let mut all: Vec<String> =
+        format!("{}{}", first.text(), second.text()).lines().map(str::to_owned).collect();
+    all.sort();
+    assert_eq!(all, ["1", "2", "3", "4", "5", "6", "7"]);
+    assert_eq!(on.lines("started"), ["1", "2", "3", "4", "5", "6", "7", "7"]);
+    let third = Run::start(&on.command("resume")).wait().exit_code(0);
+    assert!(third.err.contains("nothing to resume"), "{}", third.err);
+}
+
+#[test]
+fn killed_coordinator_costs_no_output() {
+    let on = OnAgents::new();
+    let script = "case {} in 7) : >up; test -e again || sleep 100;; esac; echo {}";
+    let run = on.start("-k", script, &["7", "1", "2", "3", "4", "5", "6"]);
+    on.wait_for("up");
+    run.kill();
+    let first = run.wait().text();
+    fs::write(on.dir.path().join("again"), "").expect("write");
+    let second = Run::start(&on.command("resume")).wait().exit_code(0);
+    // With -k, all wait for the first one.
+    assert_eq!((first.as_str(), second.text().as_str()), ("", "7\n1\n2\n3\n4\n5\n6\n"));
+    let (state, _) = RunState::of_run(&on.run_dir(), ComparedArgs::All).expect("read state");
+    assert!(state.is_complete());
+}
+
+#[test]
+fn jobs_whose_saved_output_is_gone_run_again() {
+    let on = OnAgents::new();
+    let script = "echo {} >>started; case {} in 1) : >up; test -e again || sleep 100;; esac; echo {}";
+    let run = on.start("-k", script, &["1", "2", "3"]);
+    on.wait_for("up");
+    let until = Instant::now() + PATIENCE;
+    while RunState::of_run(&on.run_dir(), ComparedArgs::None).expect("read state").0.done.len() < 2 {
+        assert!(Instant::now() < until, "the other jobs have not ended");
+        std::thread::park_timeout(Duration::from_millis(10)); // There is no event for a line of a file.
+    }
+    run.kill();
+    run.wait();
+    for key in keys(&on.run_dir()).expect("read agents") {
+        for entry in fs::read_dir(key.dir(&on.run_dir())).expect("read directory") {
+            let path = entry.expect("read entry").path();
+            if path.to_string_lossy().contains("/out-") {
+                fs::remove_file(path).expect("remove output");
+            }
+        }
+    }
+    fs::write(on.dir.path().join("again"), "").expect("write");
+    let resumed = Run::start(&on.command("resume")).wait().exit_code(0);
+    assert_eq!(resumed.text(), "1\n2\n3\n");
+    assert!(resumed.err.contains("what is lost will run again"), "{}", resumed.err);
+    assert_eq!(on.lines("started"), ["1", "1", "2", "2", "3", "3"]);
+}
+
+#[test]
+fn failed_jobs_are_retried_on_agents() {
+    let on = OnAgents::new();
+    let script = "test {} != 2 || test -e again";
+    on.start("--quiet", script, &["1", "2", "3"]).wait().exit_code(1);
+    fs::write(on.dir.path().join("again"), "").expect("write");
+    let retried = Run::start(&on.command("retry")).wait().exit_code(0);
+    assert!(retried.err.contains("(1 of 3 failed)"), "{}", retried.err);
+    let (state, _) = RunState::of_run(&on.run_dir(), ComparedArgs::All).expect("read state");
+    assert!(state.is_complete() && state.failed.is_empty());
+}
+
+#[test]
+fn halt_ends_the_agents() {
+    let on = OnAgents::new();
+    let begun = Instant::now();
+    let ended = on.start("--halt now,fail=1", "[ {} != 3 ] || exit 9; sleep 100", &["1", "2", "3"]).wait();
+    assert_eq!(ended.status, ExitStatus::Exited(9), "{ended:?}");
+    assert!(begun.elapsed() < SOON);
+}
+
+#[test]
+fn flags_that_agents_cannot_obey_are_refused() {
+    let on = OnAgents::new();
+    for (flags, expected) in [
+        ("--on slurm", "invalid place `slurm`"),
+        ("--on local:0", "invalid place `local:0`"),
+        ("--on local:2 -u", "`--ungroup` cannot be used with `--on`"),
+        ("--on local:2 --no-record", "`--no-record` cannot be used with `--on`"),
+        ("--on local:2 --results out", "`--results` cannot be used with `--on`"),
+        ("--on local:2 --order longest", "`--order` cannot be used with `--on`"),
+    ] {
+        let ended = Run::start(on.command(&format!("run {flags} echo ::: 1")).arg("2")).wait().exit_code(255);
+        assert!(ended.err.contains(expected), "{flags}: {}", ended.err);
+    }
+}

@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use minder::Backend;
 use minder_runner::config::{
-    ExitStatusRule, OrderConfig, OutputFiles, OutputTime, OutputTimes, OutputView, PipeConfig, RecordConfig,
-    ResumeMode, RunConfig,
+    AgentsConfig, ExitStatusRule, OrderConfig, OutputFiles, OutputTime, OutputTimes, OutputView, PipeConfig,
+    RecordConfig, ResumeMode, RunConfig,
 };
 use minder_runner::jobs_setting::JobsSetting;
 use minder_template::{Options, Template};
@@ -28,6 +28,7 @@ mod mistakes;
 mod splitter;
 mod seed;
 mod output_files;
+mod agents;
 
 pub(crate) use self::conflicts::{check as check_conflicts, exclusion, missing};
 pub(crate) use self::control::check_single_limit;
@@ -73,6 +74,7 @@ pub(crate) struct Parsed {
     /// `true` if each argument is a command.
     runs_arguments: bool,
     pipe: Option<PipeConfig>,
+    agents: Option<AgentsConfig>,
     typed: Vec<OsString>,
     mode: Option<ResumeMode>,
     compat: CompatMode,
@@ -115,9 +117,10 @@ impl Parsed {
         let runs_arguments = commands::are_arguments(flags, compat, &command_line.words, sources)?;
         let inputs = std::mem::take(&mut command_line.blocks);
         let pipe = splitter::pipe_config(flags, inputs, has_values, runs_arguments, mode.is_some())?;
+        let agents = agents::agents(flags, compat)?;
         let order = input::order(&flags.input, new_seed);
         let typed = with_seed(typed, order, flags.input.seed);
-        Ok(Self { command_line, slots, order, runs_arguments, pipe, typed, mode, compat })
+        Ok(Self { command_line, slots, order, runs_arguments, pipe, agents, typed, mode, compat })
     }
 
     /// Returns how the command is parsed. `names` are the names of the input's columns.
@@ -164,7 +167,7 @@ pub(crate) fn build(
     copies: Vec<minder_runner::config::TemplateCopy>,
     cwd: PathBuf,
 ) -> Result<(RunConfig, Display)> {
-    let Parsed { command_line, slots, order, runs_arguments, pipe, typed, mode, compat } = parsed;
+    let Parsed { command_line, slots, order, runs_arguments, pipe, agents, typed, mode, compat } = parsed;
     if compat == CompatMode::Own && mode.is_none() {
         let texts = command_line.words.iter().chain(&flags.output.tagstring).chain(&flags.output.results);
         let texts = texts.chain(&flags.control.wd).chain(&flags.control.env).chain(&flags.control.limit_per);
@@ -232,7 +235,7 @@ pub(crate) fn build(
         spool: output.spool,
         buffer: output.buffer,
         tmpdir: output.tmpdir.map(std::path::absolute).transpose()?,
-        record: record_config(record, mode, cwd, command_line, typed)?,
+        record: RecordConfig { agents, ..record_config(record, mode, cwd, command_line, typed)? },
     };
     Ok((config, display))
 }
@@ -276,6 +279,7 @@ fn record_config(
         mode,
         skip_lost: flags.skip_lost,
         run: None,
+        agents: None,
         agent: None,
         announces: false,
         by_joblog: mode.is_some(),

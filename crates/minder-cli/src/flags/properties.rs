@@ -144,6 +144,8 @@ pub(super) const FLAGS: &[Flag] = &[
     user_file("shell", PROGRAM),
     user_file("pipefail", PROGRAM),
     typed_only("parallel-env", PARALLEL),
+    typed_only("on", MACHINES).attempt(),
+    typed_only("lost-after", MACHINES).attempt(),
     any_file("leak").attempt(),
     any_file("grace").attempt(),
     any_file("hold-results").attempt(),
@@ -166,6 +168,7 @@ const PROTECTION: &str = "it could weaken a protection";
 // Why no file and no variable may set a flag.
 const ONE_LINE: &str = "it belongs to one command line";
 const SETTINGS: &str = "it decides which settings are read";
+const MACHINES: &str = "it starts processes on other machines";
 const PARALLEL: &str = "it is for the command line of GNU parallel";
 const NO_LONG_NAME: &str = "it has no long name";
 

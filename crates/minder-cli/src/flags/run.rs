@@ -101,6 +101,16 @@ pub(crate) struct RunFlags {
     #[arg(long, hide = true)]
     pub(crate) parallel_env: bool,
 
+    /// Run the jobs on agents: `local:N` starts N processes of minder on this machine, each with -j jobs at
+    /// once. They share the jobs by the record of the run.
+    #[arg(long, value_name = "PLACE", hide = true)]
+    pub(crate) on: Option<String>,
+
+    /// With --on, an agent is lost if it shows no sign of life for SECONDS. Others run its jobs then.
+    #[arg(long, value_name = "SECONDS", hide = true, requires = "on", default_value_t = 60)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) lost_after: u64,
+
     /// What to do if output stays open after a job.
     ///
     /// Output stays open after a job has exited if a process that it started still holds it.

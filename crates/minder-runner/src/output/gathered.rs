@@ -1,7 +1,9 @@
 //! The output of one job that is kept until the job ends.
 
+use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 use minder::{Charge, Stream};
 use minder_os::files::write_all_at;
@@ -40,6 +42,11 @@ impl GatheredOutput {
     /// Adds a file.
     pub(crate) fn push_file(&mut self, stream: Stream, job_file: JobFile) {
         self.segments.push(Segment { stream, location: Location::Own(job_file) });
+    }
+
+    /// Adds a part of a file that is shared with other jobs.
+    pub(crate) fn push_shared(&mut self, stream: Stream, file: Arc<File>, range: Range<u64>) {
+        self.segments.push(Segment { stream, location: Location::Shared(file, range) });
     }
 
     /// Returns the bytes and the segments, and leaves nothing.
@@ -89,8 +96,9 @@ impl GatheredOutput {
                 Location::Own(job_file) => {
                     read_range(&job_file.open()?, job_file.range.clone(), &mut *take)?;
                 }
+                Location::Shared(file, range) => read_range(file, range.clone(), &mut *take)?,
                 // Only output of a batch is there.
-                Location::Held(_) | Location::Shared(..) => (),
+                Location::Held(_) => (),
             }
         }
         Ok(())

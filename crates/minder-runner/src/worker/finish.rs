@@ -1,10 +1,15 @@
 //! The end of a job: its output is saved, then recorded, then written.
 
+use std::collections::HashMap;
+use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use minder::jobs::{Attempt, JobResult};
-use minder::{ExitStatus, Outcome, Stream};
+use minder::{Charge, ExitStatus, Outcome, Stream};
+use minder_os::files::open_no_follow;
 use minder_record::event::{JobFinished, JournalEvent, OsBytes, OutputSegment};
 use minder_record::{codec, joblog};
 
@@ -22,13 +27,17 @@ use crate::output::gathered::GatheredOutput;
 use crate::output::store::{FinishedJob, JobFile, Location};
 use crate::queue::Task;
 use crate::recorder::command_of;
+use crate::remote_results::{RemoteOutput, RemoteResult};
 use crate::report::{EndCause, FailureReason, JobEnd, RunStats};
 use crate::results::table::{Output, ResultsTable};
 use crate::splitter::InputBlock;
-use crate::text::shorten;
+use crate::text::{os_error_text, shorten};
 
 /// A table row whose output is larger than this is built in a file, not in memory.
 const ROW_MAX: u64 = 256 << 10;
+
+/// The exit status of a job that could not be started, as shells have it.
+const NOT_STARTED: i32 = 127;
 
 /// The decision whether a finished job has an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +60,36 @@ pub(super) struct Finisher<'a> {
     pub(super) held: HeldJobs<'a>,
     /// The most jobs in a batch.
     slots: usize,
+    remote_files: RemoteFiles,
+}
+
+/// The files of agents that were read last. Each is opened again after a while, so that a network file
+/// system shows what was appended.
+#[derive(Default)]
+struct RemoteFiles {
+    open: HashMap<PathBuf, Arc<File>>,
+    opened: u32,
+}
+
+impl RemoteFiles {
+    /// The most files that are open.
+    const OPEN_MAX: usize = 64;
+    /// The number of uses after which all are opened again.
+    const USES_MAX: u32 = 256;
+
+    fn open(&mut self, path: &Path) -> std::io::Result<Arc<File>> {
+        self.opened += 1;
+        if self.opened >= Self::USES_MAX || self.open.len() >= Self::OPEN_MAX {
+            self.open.clear();
+            self.opened = 0;
+        }
+        if let Some(file) = self.open.get(path) {
+            return Ok(Arc::clone(file));
+        }
+        let file = Arc::new(open_no_follow(path)?);
+        self.open.insert(path.to_owned(), Arc::clone(&file));
+        Ok(file)
+    }
 }
 
 impl<'a> Finisher<'a> {
@@ -62,6 +101,7 @@ impl<'a> Finisher<'a> {
             stats: RunStats::default(),
             held: HeldJobs::new(context),
             slots,
+            remote_files: RemoteFiles::default(),
         }
     }
 
@@ -181,6 +221,82 @@ impl<'a> Finisher<'a> {
         let end = self.context.observer.wants_job_end(false).then(|| Box::new(end));
         self.push(&mut output, FinishedJob { needs_shown_event, end, ..FinishedJob::new(task.number) });
         JobResult::PermanentFailure
+    }
+
+    /// Counts, reports and shows a job that an agent has run. Its result is in the journal of the agent.
+    /// Returns how it failed, if it did.
+    pub(super) fn finish_remote(
+        &mut self,
+        attempt: Attempt,
+        task: &Task,
+        result: &RemoteResult,
+    ) -> Result<Option<ExitStatus>, String> {
+        let context = self.context;
+        let ended = &result.ended;
+        let wall = Duration::try_from_secs_f64(ended.wall).unwrap_or_default();
+        let status = match (ended.exit, ended.signal) {
+            (_, Some(signal)) => ExitStatus::Signaled { signal, core_dumped: false },
+            (code, None) => ExitStatus::Exited(code.unwrap_or(NOT_STARTED)),
+        };
+        let failure = (!ended.succeeded()).then(|| match &ended.error {
+            Some(why) => FailureReason::NotStarted(why.clone()),
+            None if ended.timed_out => FailureReason::TimedOut(wall),
+            None => FailureReason::Exited(status, wall),
+        });
+        self.stats.add_remote(ended, wall, failure.clone(), || self::name(context, attempt, task));
+        context.status.count_recorded(failure.is_none());
+        if context.recorder.has_joblog() {
+            let command = command_of(&self.args(task), task.number, attempt.slot, context.config);
+            joblog::encode(ended, command.as_bytes(), &mut self.events.joblog);
+        }
+
+        // Its output, in the files of the agent.
+        let mut output = GatheredOutput::default();
+        for RemoteOutput { stream, path, range, is_shared } in &result.output {
+            let cannot = |error| format!("cannot read `{}`: {}", path.display(), os_error_text(&error));
+            if *is_shared {
+                output.push_shared(*stream, self.remote_files.open(path).map_err(cannot)?, range.clone());
+            } else {
+                let charge = Charge::default();
+                let file = JobFile { file: None, path: Some(path.clone()), range: range.clone(), charge };
+                output.push_file(*stream, file);
+            }
+        }
+        if let Some(table) = &context.table {
+            self.replace_with_table_row(table, ended, attempt, task, &mut output)?;
+        }
+        let time =
+            if failure.is_none() { context.config.times.success } else { context.config.times.failure };
+        self.prepare_for(time, &mut output)?;
+
+        let style = LineStyle::of(context.config, &job_values(context, task, attempt));
+        let looks_failed = failure.is_some() && ended.signal.is_none();
+        let is_colored = context.config.color_failed && looks_failed;
+        let style = if is_colored { LineStyle::failed(style) } else { style };
+        let has_reader = time.is_final() || context.observer.wants_job_end(failure.is_none());
+        let end = has_reader.then(|| {
+            Box::new(JobEnd {
+                number: task.number,
+                name: self.name(attempt, task),
+                wall,
+                failure: failure.clone(),
+                is_cut_off: false,
+                command: self.wanted_command(attempt, task, failure.as_ref()),
+                total: context.queue.total(),
+            })
+        });
+        let needs_shown_event = !ended.kept.is_empty();
+        let finished = FinishedJob {
+            style,
+            time,
+            end,
+            needs_shown_event,
+            from_earlier_attempt: context.table.is_none(),
+            ..FinishedJob::new(task.number)
+        };
+        self.push(&mut output, finished);
+        self.flush_if_full();
+        Ok(failure.map(|_| status))
     }
 
     fn args(&self, task: &Task) -> Vec<OsBytes> {

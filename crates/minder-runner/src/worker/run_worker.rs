@@ -24,6 +24,7 @@ use crate::input::JobArgs;
 use crate::notice::Notice;
 use crate::output::batch::OutputBatch;
 use crate::queue::Task;
+use crate::remote_results::RemoteResult;
 use crate::report::{EndCause, RunStats};
 use crate::results::Refusal;
 use crate::splitter::StdinFeeder;
@@ -86,6 +87,26 @@ impl<'a> RunWorker<'a> {
         JobResult::PermanentFailure
     }
 
+    /// Finishes a job that an agent has run.
+    fn finish_remote(&mut self, attempt: Attempt, task: &Task, result: &RemoteResult) -> JobResult {
+        let context = self.context;
+        let failure = match self.finisher.finish_remote(attempt, task, result) {
+            Ok(failure) => failure,
+            Err(error) => {
+                context.fail(error);
+                return JobResult::PermanentFailure;
+            }
+        };
+        self.last_success = Some(failure.is_none());
+        match failure {
+            None => JobResult::Success,
+            Some(status) => {
+                context.status.add_failure(status);
+                JobResult::PermanentFailure
+            }
+        }
+    }
+
     /// Ends the run because of a program or directory that no job can be started with. The error is the same
     /// for every job: it is reported once.
     fn fail_start(&self, error: &Error) {
@@ -140,6 +161,9 @@ impl JobHandler for RunWorker<'_> {
         let permit = self.permit.take();
         if let JobArgs::Unfit(why) = &task.item {
             return Err(self.finisher.fail_unstarted(attempt, task, &why.to_string()));
+        }
+        if let Some(result) = &task.remote {
+            return Err(self.finish_remote(attempt, task, result));
         }
         let mut running = RunningJob::new(task.number);
         running.permit = permit;

@@ -152,6 +152,7 @@ impl Plan {
             attempt: flags.attempt,
             lost_after: Duration::from_secs(flags.lost_after),
         });
+        config.record.agents = None;
         config.record.mode = None;
         config.record.by_joblog = false;
         config.only_save();

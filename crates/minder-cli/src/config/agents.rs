@@ -1,0 +1,66 @@
+//! `--on`: where the jobs of a run are run, and the flags that cannot be used with it.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use minder_runner::config::AgentsConfig;
+
+use super::CompatMode;
+use crate::flags::RunFlags;
+
+/// The most agents on one machine.
+const LOCAL_MAX: u32 = 64;
+
+/// Returns the agents that run the jobs, if any do.
+///
+/// # Errors
+/// The place is not known, or another flag needs what agents do not have.
+pub(super) fn agents(flags: &RunFlags, compat: CompatMode) -> Result<Option<AgentsConfig>> {
+    let Some(place) = &flags.on else { return Ok(None) };
+    let local = place.strip_prefix("local:").and_then(|number| number.parse().ok());
+    let Some(local) = local.filter(|local| (1..=LOCAL_MAX).contains(local)) else {
+        bail!("--on: invalid place `{place}`: expected local:N, with N from 1 to {LOCAL_MAX}");
+    };
+    if compat != CompatMode::Own {
+        bail!("`--on` cannot be used with the command line of GNU parallel");
+    }
+    if let Some((flag, why)) = refused(flags) {
+        bail!("`{flag}` cannot be used with `--on`: {why}");
+    }
+    let program = std::env::current_exe().context("cannot find the program of an agent")?;
+    Ok(Some(AgentsConfig { local, program, lost_after: Duration::from_secs(flags.lost_after) }))
+}
+
+/// Returns a flag that agents cannot obey, and why.
+fn refused(flags: &RunFlags) -> Option<(&'static str, &'static str)> {
+    const TERMINAL: &str = "jobs of agents have no terminal";
+    const ORDER: &str = "agents take jobs in the order of the input";
+    const FILES: &str = "files of agents cannot be collected yet";
+    const SHARED: &str = "agents work together by the record of the run";
+    let RunFlags { output, control, record, pipe, input, .. } = flags;
+    let has_files = output.results.as_ref().is_some_and(|path| !is_table(path));
+    let rows = [
+        (output.ungroup, "--ungroup", TERMINAL),
+        (output.pty, "--pty", TERMINAL),
+        (control.tty, "--tty", TERMINAL),
+        (control.interactive, "--interactive", TERMINAL),
+        (control.stdin.is_some(), "--stdin", "jobs of agents have an empty standard input"),
+        (pipe.is_wanted(), "--pipe", "blocks of the input cannot be given to agents yet"),
+        (record.no_record, "--no-record", SHARED),
+        (record.redact_args, "--redact-args", "arguments are given to agents in files of the record"),
+        (record.resume.is_some() && record.joblog.is_some(), "--joblog with --resume", SHARED),
+        (input.shuf, "--shuf", ORDER),
+        (input.order.is_some(), "--order", ORDER),
+        (has_files, "--results", FILES),
+        (output.files, "--files", FILES),
+        (!flags.placeholders.template.is_empty(), "--template", FILES),
+        (output.tmpdir.is_some(), "--tmpdir", "agents save output in the record of the run"),
+    ];
+    rows.into_iter().find(|row| row.0).map(|(_, flag, why)| (flag, why))
+}
+
+/// Returns whether the results go into one table.
+fn is_table(path: &std::ffi::OsStr) -> bool {
+    let path = std::path::Path::new(path);
+    path.extension().is_some_and(|end| end == "csv" || end == "tsv" || end == "json")
+}

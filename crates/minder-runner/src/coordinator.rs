@@ -1,0 +1,75 @@
+//! The coordinator of a run whose jobs run on agents: submits them, and takes the results.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use minder_cluster::round::Round;
+use minder_cluster::spool::{SpoolReader, SpoolWriter};
+use minder_record::event::OsBytes;
+
+use crate::config::{AgentsConfig, RunConfig};
+use crate::input::ArgumentReader;
+use crate::local_agents::LocalAgents;
+use crate::recorder::RunRecorder;
+use crate::remote_results::RemoteResults;
+use crate::resume::ResumeFilter;
+use crate::spooler::Spooler;
+
+/// What ends the agents of a run, when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Coordinator {
+    round: Arc<Round>,
+    agents: Arc<LocalAgents>,
+}
+
+impl Coordinator {
+    /// Writes the arguments where agents find them, starts the agents, and returns where their results come
+    /// from. A resumed run submits what is left.
+    ///
+    /// # Errors
+    /// The run has no record, a file cannot be written, or an agent cannot be started.
+    pub(crate) fn begin(
+        config: &RunConfig,
+        agents: &AgentsConfig,
+        arguments: ArgumentReader,
+        recorder: &RunRecorder,
+        filter: &ResumeFilter,
+    ) -> Result<(Self, RemoteResults)> {
+        let Some(journal) = recorder.journal() else {
+            bail!("agents work together by the record of the run, which cannot be written")
+        };
+        let run = journal.dir();
+        let attempt = journal.attempt();
+        let mut total = arguments.total();
+        let mut jobs = None;
+        let mut spooler = None;
+        if config.record.mode.is_none() {
+            let names: Vec<OsBytes> =
+                arguments.names.iter().map(|name| OsBytes::from(name.as_os_str())).collect();
+            let spool = SpoolWriter::create(run, &names)?;
+            spooler = Some(Spooler::start(arguments, spool)?);
+        } else {
+            let spooled = SpoolReader::open(run).and_then(|spool| spool.count());
+            let spooled = spooled.context("cannot resume the run on agents")?;
+            if !spooled.has_ended {
+                bail!("the input of the run was not read to its end, and is lost: start it again");
+            }
+            let left = filter.left(spooled.jobs);
+            total = Some(left.len() + filter.unshown_by_agents().len());
+            jobs = Some(left);
+        }
+        let round = Arc::new(Round::create(run, attempt, jobs)?);
+        let agents = Arc::new(LocalAgents::start(agents, run, attempt)?);
+        let coordinator = Self { round: Arc::clone(&round), agents: Arc::clone(&agents) };
+        let unshown = filter.unshown_by_agents().clone();
+        let results = RemoteResults::open(run, attempt, round, agents, spooler, (total, unshown))?;
+        Ok((coordinator, results))
+    }
+}
+
+impl Drop for Coordinator {
+    /// Ends the round, and its agents. Jobs that run have no result, and run again when the run is resumed.
+    fn drop(&mut self) {
+        self.agents.end(&self.round);
+    }
+}

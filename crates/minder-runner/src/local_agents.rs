@@ -1,0 +1,97 @@
+//! Agents as processes of this machine (`--on local:N`).
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use minder::{
+    ChildId, ChildSet, ChildSetOptions, Command, Event, NextEvent, OutputMode, SpawnOptions, Stdio, Stream,
+    Termination,
+};
+use minder_cluster::round::Round;
+use minder_os::sync::Mutex;
+
+use crate::config::AgentsConfig;
+
+/// The time that agents have to end when the round is cancelled: they ask their jobs to end first.
+const END_MAX: Duration = Duration::from_secs(20);
+/// The most bytes of messages of agents that are kept.
+const MESSAGES_MAX: usize = 4096;
+
+/// The agents of a run on this machine. They are killed if this process dies.
+#[derive(Debug)]
+pub(crate) struct LocalAgents {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    set: ChildSet,
+    agents: Vec<ChildId>,
+    /// What agents have written to their standard error.
+    messages: Vec<u8>,
+}
+
+impl LocalAgents {
+    /// Starts agents for the round of an attempt.
+    ///
+    /// # Errors
+    /// One cannot be started. The others have ended then.
+    pub(crate) fn start(config: &AgentsConfig, run: &Path, attempt: u32) -> Result<Self> {
+        let mut set = ChildSet::new(ChildSetOptions::default())?;
+        let mut agents = Vec::new();
+        for _ in 0..config.local {
+            let mut command = Command::new(&config.program);
+            command.args(["agent", "--attempt", &attempt.to_string(), "--lost-after"]);
+            command.arg(config.lost_after.as_secs().max(1).to_string()).arg(run);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+            let options = SpawnOptions::default().output_mode(OutputMode::Stream);
+            agents.push(set.spawn(&command, options).context("cannot start an agent")?);
+        }
+        Ok(Self { state: Mutex::new(State { set, agents, messages: Vec::new() }) })
+    }
+
+    /// Waits until an agent ends or writes something, at most for this time. Returns whether any works.
+    ///
+    /// # Errors
+    /// The operating system cannot wait for them.
+    pub(crate) fn wait(&self, pause: Duration) -> Result<bool> {
+        let state = &mut *self.state.lock();
+        let deadline = Instant::now() + pause;
+        match state.set.next_event_deadline(Some(deadline))? {
+            NextEvent::Event(Event::Output { stream: Stream::Stderr, chunk, .. }) => {
+                let room = MESSAGES_MAX.saturating_sub(state.messages.len());
+                state.messages.extend(chunk.iter().take(room));
+            }
+            NextEvent::Empty => return Ok(false),
+            _ => (),
+        }
+        Ok(!state.set.is_empty())
+    }
+
+    /// Returns the first line that an agent has written.
+    pub(crate) fn message(&self) -> Option<String> {
+        let state = self.state.lock();
+        let line = state.messages.split(|byte| *byte == b'\n').next()?;
+        let line = String::from_utf8_lossy(line).into_owned();
+        let line = line.strip_prefix("minder: ").unwrap_or(&line).to_owned();
+        Some(line).filter(|line| !line.is_empty())
+    }
+
+    /// Ends the round and its agents, and waits for them.
+    pub(crate) fn end(&self, round: &Round) {
+        let until = Instant::now() + END_MAX;
+        // Agents that do not see it are asked to end as well.
+        let _ = round.cancel();
+        let mut state = self.state.lock();
+        for agent in std::mem::take(&mut state.agents) {
+            // One that has ended is not known any more.
+            let _ = state.set.kill(agent, Termination::graceful(END_MAX / 2));
+        }
+        while Instant::now() < until && !state.set.is_empty() {
+            if !matches!(state.set.next_event_deadline(Some(until)), Ok(NextEvent::Event(_))) {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The coordinator's thread that reads the arguments, and writes them where agents find them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use minder_cluster::spool::SpoolWriter;
+use minder_os::sync::Mutex;
+use minder_record::event::OsBytes;
+
+use crate::input::{ArgumentReader, JobArgs};
+use crate::text::format_error;
+
+/// Agents see new jobs after this time or this number of jobs, whichever comes first.
+const PUBLISH_TIME: Duration = Duration::from_millis(100);
+const PUBLISH_JOBS: u64 = 4096;
+
+/// The spool of a run, and the thread that fills it.
+#[derive(Clone, Debug)]
+pub(crate) struct Spooler(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    spool: SpoolWriter,
+    published: Instant,
+    has_ended: bool,
+    /// Why the input could not be read to its end.
+    error: Option<String>,
+}
+
+impl Spooler {
+    /// Starts the thread. It is never joined: a read may block for ever.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub(crate) fn start(arguments: ArgumentReader, spool: SpoolWriter) -> Result<Self> {
+        let state = State { spool, published: Instant::now(), has_ended: false, error: None };
+        let spooler = Self(Arc::new(Mutex::new(state)));
+        let own = spooler.clone();
+        let thread = std::thread::Builder::new().name("minder-spool".to_owned()).stack_size(256 << 10);
+        let work = move || {
+            if let Err(error) = own.copy(arguments) {
+                own.0.lock().error = Some(format_error(&error));
+            }
+        };
+        thread.spawn(work).context("cannot start a thread for the input")?;
+        Ok(spooler)
+    }
+
+    fn copy(&self, mut arguments: ArgumentReader) -> Result<()> {
+        // The lock is not held while the input is read.
+        while let Some(item) = arguments.next_arguments()? {
+            let columns = match item {
+                JobArgs::Columns(columns) => columns,
+                JobArgs::Unfit(why) => bail!("{why}: such a job cannot be given to agents"),
+            };
+            let columns: Vec<OsBytes> =
+                columns.iter().map(|column| OsBytes::from(column.as_os_str())).collect();
+            let state = &mut *self.0.lock();
+            state.spool.push(&columns)?;
+            if state.spool.unpublished() >= PUBLISH_JOBS {
+                state.publish()?;
+            }
+        }
+        let state = &mut *self.0.lock();
+        state.has_ended = true;
+        state.publish()
+    }
+
+    /// Lets agents see what was read, unless that was done a moment ago.
+    ///
+    /// # Errors
+    /// The input cannot be read to its end, or the spool cannot be written.
+    pub(crate) fn publish(&self) -> Result<()> {
+        let state = &mut *self.0.lock();
+        if let Some(error) = state.error.take() {
+            bail!(error);
+        }
+        let is_due = state.published.elapsed() >= PUBLISH_TIME;
+        if is_due && !state.has_ended && state.spool.unpublished() > 0 { state.publish() } else { Ok(()) }
+    }
+}
+
+impl State {
+    fn publish(&mut self) -> Result<()> {
+        self.published = Instant::now();
+        Ok(self.spool.publish(self.has_ended)?)
+    }
+}
