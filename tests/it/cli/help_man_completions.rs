@@ -284,6 +284,8 @@ fn bash_completes_names() {
         ("run --keep", "--keep-order --keep-output"),
         ("run --profile ''", "ci night"),
         ("run --profile = n", "night"),
+        ("run --color = al", "always"),
+        ("run --failure-output immediate-", "immediate-final"),
         ("config --profile c", "ci"),
         ("help quo", "quoting"),
         ("man rel", "relay"),
