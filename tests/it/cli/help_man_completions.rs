@@ -136,6 +136,8 @@ fn manual_pages_format_without_warnings() {
         assert!(page.contains(".TH MINDER"), "{page}");
         let Some(read) = reads("man", &["--warnings", "-l"], &page) else { return };
         let text = read.exit_code(0).stderr("").text();
+        let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+        assert_eq!(wide, [""; 0], "{line}");
         for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "SEE ALSO"] {
             assert!(text.lines().any(|line| line == section), "{line} has no {section}:\n{text}");
         }
@@ -165,6 +167,12 @@ fn pages_of_all_commands_are_written_to_files() {
     let read = |name: &str| super::file(&dir.path().join(name));
     assert_eq!(read("minder-run.1"), run_to_end("man run").text());
     assert_eq!(read("minder-clock-watch.1"), run_to_end("man clock watch").text());
+    // A package has the time of its sources, and pages for users none.
+    for name in ["minder-run.1", "minder-xargs.1"] {
+        let day = Run::start(command.env("SOURCE_DATE_EPOCH", "86400")).wait();
+        day.exit_code(0).stderr("");
+        assert!(read(name).contains(" 1 1970-01-02 \"minder "), "{}", read(name));
+    }
     let pages: Vec<String> = std::fs::read_dir(dir.path())
         .expect("list directory")
         .map(|entry| entry.expect("read entry").file_name().into_string().expect("UTF-8"))
