@@ -86,7 +86,8 @@ pub(super) fn write_rpm(release: &Release, top: &Path, arch: &str, version: &str
     let link = temporary.join("packages");
     run::run(run::command("ln").arg("-s").args([home, &link]))?;
     let below = |path: &Path| path.strip_prefix(home).map(|rest| link.join(rest));
-    let (top, dir) = (below(top)?, below(dir)?);
+    let top = below(top)?;
+    let dir = below(dir)?;
     let work = top.with_file_name("rpmbuild");
     let mut rpmbuild = release.command(RPMBUILD.name);
     rpmbuild.args(["-bb", "--quiet", "--target", &format!("{arch}-linux")]);
