@@ -84,6 +84,14 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
 }
 
 fn check_form(version: &str) -> Result<()> {
+    if let Some((number, _)) = version.split_once('-')
+        && check_form(number).is_ok()
+    {
+        bail!(
+            "`{version}` is a pre-release, which Debian, RPM, Python, Ruby and Arch each write differently; \
+             hint: release {number}"
+        );
+    }
     let parts: Vec<&str> = version.split('.').collect();
     let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     if parts.len() != 3 || !parts.iter().all(is_number) {
@@ -147,5 +155,7 @@ mod tests {
         assert_eq!(text, "# Changelog\n\n## Unreleased\n\n## 0.2.0\n\nnew\n");
         assert!(released("# Changelog\n", "0.2.0").is_err());
         assert!(["1.2", "1.2.x", "1.2.3.4", "v1.2.3", "1..3"].iter().all(|text| check_form(text).is_err()));
+        let refused = check_form("0.2.0-rc.1").expect_err("refuse a pre-release").to_string();
+        assert!(refused.contains("pre-release") && refused.ends_with("release 0.2.0"), "{refused}");
     }
 }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import subprocess
 import tempfile
 import threading
-from typing import IO, List, Mapping, Optional
+import time
+from typing import IO, Iterator, List, Mapping, Optional, Set
 
 _READ = 256 << 10
 _MESSAGES = 64 << 10
@@ -28,6 +31,7 @@ class Child:
         env: Optional[Mapping[str, str]],
         grace: int,
     ) -> None:
+        self.program: str = words[0]
         self._owner = os.getpid()
         self._grace = grace
         self._messages = tempfile.TemporaryFile()
@@ -46,8 +50,11 @@ class Child:
             self._messages.close()
             raise
         # One thread reads at a time, and `end` closes the pipe only when none does.
-        self.reading: threading.Lock = threading.Lock()
+        self._lock = threading.Lock()
+        # The threads that read or wait for their turn.
+        self._readers: Set[int] = set()
         self.is_ended: bool = False
+        self.has_written: bool = False
 
     @property
     def values(self) -> IO[bytes]:
@@ -55,17 +62,45 @@ class Child:
         assert self._process.stdin is not None
         return self._process.stdin
 
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Keeps other threads from reading."""
+        thread = threading.get_ident()
+        self._readers.add(thread)
+        try:
+            with self._lock:
+                try:
+                    yield
+                finally:
+                    # A signal handler that called `end` has left this to the thread below it.
+                    if self.is_ended:
+                        self._close_pipe()
+        finally:
+            self._readers.discard(thread)
+
     def read(self) -> bytes:
         """Returns the next bytes of the table of results, or none at its end."""
         # Two processes would divide the table between them.
         if os.getpid() != self._owner:
             raise RuntimeError("cannot read results: another process started the run")
         assert self._process.stdout is not None
-        return os.read(self._process.stdout.fileno(), _READ)
+        part = os.read(self._process.stdout.fileno(), _READ)
+        self.has_written = self.has_written or bool(part)
+        return part
 
-    def wait(self) -> int:
-        """Waits for the exit of the program. Returns its exit status."""
-        return self._process.wait()
+    def wait(self) -> Optional[int]:
+        """Waits for the exit of the program. Returns its exit status, or `None` if that is lost: the
+        system drops it if SIGCHLD is ignored, and other code may take it."""
+        is_lost = False
+        if hasattr(os, "waitid") and self._process.returncode is None:
+            # `Popen.wait` reports 0 for a lost status, and holds a lock while it waits, which a
+            # signal handler could not get.
+            try:
+                os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+            except ChildProcessError:
+                is_lost = True
+        status = self._process.wait()
+        return None if is_lost and status == 0 else status
 
     def messages(self) -> str:
         """Returns what the program has written to its standard error, at most the last 64 KiB."""
@@ -98,14 +133,12 @@ class Child:
             # A thread in `read` sees the end of the pipe when the program has ended. Without one,
             # the program would wait for its reader: so the pipe is closed.
             bound = self._grace + _AFTER
-            is_held = self.reading.acquire(timeout=bound)
-            if not is_held:
-                self._process.kill()
-                is_held = self.reading.acquire(timeout=_AFTER)
-            if is_held:
-                assert self._process.stdout is not None
-                self._process.stdout.close()
-                self.reading.release()
+            if threading.get_ident() in self._readers:
+                # A signal handler that interrupted `read`, which uses the pipe when this returns.
+                self._drain(bound)
+            elif self._acquire(bound):
+                self._close_pipe()
+                self._lock.release()
             if not self._exits_within(bound):
                 self._process.kill()
                 self._exits_within(_AFTER)
@@ -116,6 +149,30 @@ class Child:
         finally:
             self._said = self.messages()
             self._messages.close()
+
+    def _acquire(self, seconds: float) -> bool:
+        if self._lock.acquire(timeout=seconds):
+            return True
+        self._process.kill()
+        return self._lock.acquire(timeout=_AFTER)
+
+    def _close_pipe(self) -> None:
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def _drain(self, seconds: float) -> None:
+        """Drops the rest of the table, for at most this time."""
+        assert self._process.stdout is not None
+        pipe = self._process.stdout.fileno()
+        if not hasattr(select, "poll"):
+            # On Windows `terminate` has ended the program at once.
+            return
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if poll.poll(max(0.0, end - time.monotonic()) * 1000) and not os.read(pipe, _READ):
+                return
 
     def _exits_within(self, seconds: float) -> bool:
         try:

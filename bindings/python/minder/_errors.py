@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 if TYPE_CHECKING:
     from ._result import Result
@@ -23,13 +23,14 @@ class RunError(MinderError):
     Its text is what the program said.
     """
 
-    status: int
-    """The exit status of the program; if a signal ended it, the negative number of the signal."""
+    status: Optional[int]
+    """The exit status of the program; if a signal ended it, the negative number of the signal. `None`
+    if the status is lost, such as in a process that ignores SIGCHLD."""
 
     messages: str
     """Everything that the program wrote to its standard error, or the last 64 KiB of it."""
 
-    def __init__(self, text: str, status: int, messages: str) -> None:
+    def __init__(self, text: str, status: Optional[int], messages: str) -> None:
         super().__init__(text)
         self.status = status
         self.messages = messages
@@ -48,3 +49,6 @@ class JobError(MinderError):
     def __init__(self, text: str, result: Result[Any]) -> None:
         super().__init__(text)
         self.result = result
+
+    def __reduce__(self) -> Any:
+        return type(self), (str(self), self.result)

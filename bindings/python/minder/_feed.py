@@ -32,6 +32,7 @@ class Feed(Generic[V]):
         rest = iter(values)
         first = list(itertools.islice(rest, 1))
         self.width: int = width(first[0]) if first else 0
+        self.has_values: bool = bool(first)
         for value in first:
             encode(value, self.width)
         self.error: Optional[BaseException] = None
@@ -40,6 +41,12 @@ class Feed(Generic[V]):
         # read.
         self._waiting: Dict[int, V] = {}
         self._stopped = False
+        self._all_written = False
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the program got all values, and each has its result."""
+        return self._all_written and not self._waiting
 
     def start(self, pipe: IO[bytes], failed: Callable[[], None]) -> None:
         """Writes all values to `pipe` and closes it, in a thread. If the producer fails, stores
@@ -73,6 +80,8 @@ class Feed(Generic[V]):
                 self._waiting[job] = value
                 if self._stopped or not _write(pipe, encoded):
                     break
+            else:
+                self._all_written = True
         except BaseException as error:  # It is raised in the thread that takes the results.
             self.error = error
             failed()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 import threading
-from typing import IO, BinaryIO, List, Optional, cast
+from typing import IO, Any, BinaryIO, List, Optional, cast
 
 IN_MEMORY = 8 << 20
 """The longest output in memory, in bytes. A longer one is in a temporary file without a name, which
@@ -26,6 +26,10 @@ class Output:
     def __del__(self) -> None:
         if self._file is not None:
             self._file.close()
+
+    def __reduce__(self) -> Any:
+        # A result can go to another process, which has its own file for a long output.
+        return _copy, (self.read(),)
 
     def add(self, part: bytes) -> None:
         """Appends bytes."""
@@ -84,6 +88,12 @@ class _Reader(io.RawIOBase):
         buffer[: len(part)] = part
         self._position += len(part)
         return len(part)
+
+
+def _copy(written: bytes) -> Output:
+    output = Output()
+    output.add(written)
+    return output
 
 
 def _write(file: IO[bytes], part: bytes) -> None:

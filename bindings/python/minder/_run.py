@@ -184,7 +184,7 @@ class Run(Generic[V], Iterator[Result[V]], AsyncIterator[Result[V]]):
             Exception: That of the iterable of values.
         """
         try:
-            with self._child.reading:
+            with self._child.reading():
                 row = None if self._is_over or self._child.is_ended else next(self._rows, None)
                 if row is not None:
                     return self._result(row)
@@ -286,13 +286,26 @@ class Run(Generic[V], Iterator[Result[V]], AsyncIterator[Result[V]]):
             raise StopIteration
         self._is_over = True
         status = self._child.wait()
+        if self._child.is_ended:
+            # Another thread or a signal handler has closed the run meanwhile.
+            raise StopIteration
         messages = self.messages
         self._close(interrupted=False)
         if self._feed.error is not None:
             raise self._feed.error
-        if is_truncated or not 0 <= status <= _FAILED_MAX:
+        if is_truncated or self._is_cut(status):
             raise RunError(_reason(status, messages), status, messages)
+        if self._feed.has_values and not self._child.has_written:
+            reason = f"{self._child.program} printed no table of results (is it minder?)"
+            raise RunError(reason, status, messages)
         raise StopIteration
+
+    def _is_cut(self, status: Optional[int]) -> bool:
+        """Whether the run did not come to its end, by the exit status of the program. Without one, a
+        value without a result tells it."""
+        if status is None:
+            return not self._feed.is_answered
+        return not 0 <= status <= _FAILED_MAX
 
     def _close(self, interrupted: bool) -> None:
         self._is_over = True
@@ -305,9 +318,11 @@ def _end(child: Child, feed: Feed[Any], interrupted: bool = False) -> None:
     child.end(interrupted)
 
 
-def _reason(status: int, messages: str) -> str:
+def _reason(status: Optional[int], messages: str) -> str:
     said = re.sub(r"^minder: ", "", messages.strip(), flags=re.MULTILINE)
-    if status < 0:
+    if status is None:
+        how = "the run ended before its last job, and its exit status is lost (SIGCHLD is ignored?)"
+    elif status < 0:
         how = f"the run was ended by {signal_name(-status)} before its last job"
     else:
         how = f"the run ended with exit status {status} before its last job"

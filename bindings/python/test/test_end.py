@@ -1,12 +1,13 @@
 """Nothing is left of a run that ends early."""
 
 import gc
+import itertools
 import os
 import signal
 import subprocess
 import threading
 import time
-from typing import Any, Iterator, List
+from typing import Any, Iterable, Iterator, List, Tuple
 
 import minder
 from support import FAMILY, LONG, Directory, all_gone, eventually, family, is_running, python
@@ -88,6 +89,26 @@ class End(Families):
         self.assertEqual(list(results), [])
         self.assertTrue(all_gone(pids, 5))
 
+    def test_close_by_a_signal_handler_of_the_reader_ends_the_wait(self) -> None:
+        # No result comes, and many come.
+        runs: List[Tuple[str, Iterable[int]]] = [("sleep", [3600]), ("echo", itertools.count())]
+        for command, values in runs:
+            results = minder.run([command], values, grace=1)
+            took: List[float] = []
+
+            def close(*_: object, results: "minder.Run[int]" = results) -> None:
+                begin = time.monotonic()
+                results.close()
+                took.append(time.monotonic() - begin)
+
+            before = signal.signal(signal.SIGALRM, close)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.3)
+                self.assertEqual(len(list(results)) > 0, command == "echo")
+            finally:
+                signal.signal(signal.SIGALRM, before)
+            self.assertLess(took[0], 3)
+
     def test_close_does_not_wait_for_a_producer(self) -> None:
         released = threading.Event()
 
@@ -153,6 +174,19 @@ class Killed(Families):
             os.kill(results._child._process.pid, signal.SIGKILL)
             with self.assertRaisesRegex(minder.RunError, "ended by SIGKILL"):
                 next(results)
+
+    def test_kill_of_the_program_is_an_error_where_sigchld_is_ignored(self) -> None:
+        before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        try:
+            self.assertEqual(len(list(minder.run(["true"], ["a", "b"]))), 2)
+            with self.start() as results:
+                next(results)
+                os.kill(results._child._process.pid, signal.SIGKILL)
+                with self.assertRaisesRegex(minder.RunError, "SIGCHLD") as raised:
+                    next(results)
+                self.assertIsNone(raised.exception.status)
+        finally:
+            signal.signal(signal.SIGCHLD, before)
 
     def other(self) -> "subprocess.Popen[str]":
         """Starts another Python that reads the results, and waits for the first."""

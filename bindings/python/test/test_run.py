@@ -4,12 +4,14 @@ import asyncio
 import itertools
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any, Iterator, List, Union
+from unittest import mock
 
 import minder
 from support import LONG, PACKAGE, Directory, eventually
@@ -243,6 +245,25 @@ class Errors(Directory):
     def test_error_of_a_run_can_be_pickled(self) -> None:
         error = pickle.loads(pickle.dumps(minder.RunError("text", 255, "said")))
         self.assertEqual((str(error), error.status, error.messages), ("text", 255, "said"))
+
+    def test_result_can_be_pickled(self) -> None:
+        command = "echo {}; echo no >&2; [ {} -lt 9 ] || { head -c 9000000 /dev/zero; exit 3; }"
+        for result in minder.run(command, [1, 9]):
+            copied = pickle.loads(pickle.dumps(result))
+            self.assertEqual(copied, result)
+            self.assertEqual((copied.stdout, copied.stderr), (result.stdout, b"no\n"))
+        with self.assertRaises(minder.JobError) as raised:
+            result.check()
+        error = pickle.loads(pickle.dumps(raised.exception))
+        self.assertEqual((str(error), error.result), (str(raised.exception), result))
+
+    def test_program_without_a_table_is_named(self) -> None:
+        for name in ("true", "false"):
+            program = shutil.which(name)
+            assert program is not None
+            with mock.patch.dict(os.environ, MINDER_PROGRAM=program):
+                with self.assertRaisesRegex(minder.RunError, f"{name} printed no table"):
+                    next(minder.run(["true"], ["a"]))
 
     def test_directory_that_does_not_exist_is_named(self) -> None:
         with self.assertRaisesRegex(FileNotFoundError, "no-such-directory"):

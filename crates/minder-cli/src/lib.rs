@@ -163,7 +163,9 @@ fn report_clap_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
 fn version_asked(args: &[OsString]) -> Option<String> {
     match args.iter().map(|arg| arg.to_str()).collect::<Option<Vec<_>>>()?[..] {
         ["--version" | "-V"] => Some(VERSION.to_owned()),
-        ["--version", "--json"] | ["--json", "--version"] => Some(format!("{}\n", installation::build())),
+        ["--version" | "-V", "--json"] | ["--json", "--version" | "-V"] => {
+            Some(format!("{}\n", installation::build()))
+        }
         _ => None,
     }
 }

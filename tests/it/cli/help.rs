@@ -398,7 +398,7 @@ fn doctor_reports_as_table_and_json() {
 
 #[test]
 fn version_as_json_says_how_the_program_was_built() {
-    for line in ["--version --json", "--json --version"] {
+    for line in ["--version --json", "--json --version", "-V --json", "--json -V"] {
         let text = run_to_end(line).exit_code(0).stderr("").text();
         assert!(text.starts_with('{') && text.ends_with("}\n"), "{text}");
         for name in ["commit", "features", "libc", "target"] {

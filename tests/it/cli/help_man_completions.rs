@@ -44,11 +44,11 @@ fn help_lists_verbs_and_topics() {
     let named: Vec<&str> =
         list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
     for name in named.iter().filter(|name| **name != "parallel,") {
-        let text = run_to_end(&format!("help {name}")).exit_code(0).stderr("").text();
+        let mut help = minder(&format!("help {name}"));
+        let text = Run::start(help.env("COLUMNS", "80")).wait().exit_code(0).stderr("").text();
         assert!(text.lines().count() > 3, "{name}: {text}");
-        // What commands print is as wide as it is.
-        let narrow = |line: &str| line.chars().count() <= 100 || line.starts_with("    minder: ");
-        assert!(text.lines().all(narrow), "{name}: {text}");
+        let is_narrow = |line: &str| line.chars().count() <= 80;
+        assert!(text.lines().all(is_narrow), "{name}: {text}");
     }
     assert!(named.contains(&"run") && named.contains(&"quoting"), "{list}");
     assert_eq!(run_to_end("help run").text(), run_to_end("run --help").text());
@@ -136,6 +136,8 @@ fn manual_pages_format_without_warnings() {
         assert!(page.contains(".TH MINDER"), "{page}");
         let Some(read) = reads("man", &["--warnings", "-l"], &page) else { return };
         let text = read.exit_code(0).stderr("").text();
+        let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+        assert_eq!(wide, [""; 0], "{line}");
         for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "SEE ALSO"] {
             assert!(text.lines().any(|line| line == section), "{line} has no {section}:\n{text}");
         }
@@ -165,6 +167,12 @@ fn pages_of_all_commands_are_written_to_files() {
     let read = |name: &str| super::file(&dir.path().join(name));
     assert_eq!(read("minder-run.1"), run_to_end("man run").text());
     assert_eq!(read("minder-clock-watch.1"), run_to_end("man clock watch").text());
+    // A package has the time of its sources, and pages for users none.
+    for name in ["minder-run.1", "minder-xargs.1"] {
+        let day = Run::start(command.env("SOURCE_DATE_EPOCH", "86400")).wait();
+        day.exit_code(0).stderr("");
+        assert!(read(name).contains(" 1 1970-01-02 \"minder "), "{}", read(name));
+    }
     let pages: Vec<String> = std::fs::read_dir(dir.path())
         .expect("list directory")
         .map(|entry| entry.expect("read entry").file_name().into_string().expect("UTF-8"))
@@ -284,6 +292,8 @@ fn bash_completes_names() {
         ("run --keep", "--keep-order --keep-output"),
         ("run --profile ''", "ci night"),
         ("run --profile = n", "night"),
+        ("run --color = al", "always"),
+        ("run --failure-output immediate-", "immediate-final"),
         ("config --profile c", "ci"),
         ("help quo", "quoting"),
         ("man rel", "relay"),

@@ -49,8 +49,9 @@ pub(super) const LINUX_ARM: Target = Target {
 pub(super) const WINDOWS: Target = Target {
     triple: wine::TARGET,
     program: "minder.exe",
-    // Two builds differ by the time in the header otherwise.
-    flags: &["-Ctarget-feature=+crt-static", "-Clink-arg=-Wl,--no-insert-timestamp"],
+    // Two builds differ by the time in the header otherwise, and by its checksum: symbols of import libraries
+    // contain the names of temporary directories.
+    flags: &["-Ctarget-feature=+crt-static", "-Clink-arg=-Wl,--no-insert-timestamp", "-Cstrip=symbols"],
     linker: Some("x86_64-w64-mingw32-gcc"),
     objcopy: install::Program { name: "x86_64-w64-mingw32-objcopy", package: "binutils-mingw-w64-x86-64" },
     packages: &["gcc-mingw-w64-x86-64-win32"],

@@ -56,16 +56,18 @@ pub(super) fn make(release: &Release, target: &Target) -> Result<Stage> {
         // The program of this machine prints them for the others, too.
         let printer =
             if target.triple == LINUX.triple { program.path } else { program::build(release, &LINUX)?.path };
-        generate(&printer, &dir)?;
+        generate(release, &printer, &dir)?;
     }
     Ok(Stage { dir, debug: program.debug })
 }
 
 /// Writes the manual pages and the completions.
-fn generate(program: &Path, dir: &Path) -> Result<()> {
+fn generate(release: &Release, program: &Path, dir: &Path) -> Result<()> {
     let pages = dir.join("man/man1");
     std::fs::create_dir_all(&pages)?;
-    run::run(run::command(program).args(["man", "--all"]).arg(&pages))?;
+    let mut print = run::command(program);
+    print.args(["man", "--all"]).arg(&pages).env("SOURCE_DATE_EPOCH", &release.epoch);
+    run::run(&mut print)?;
     for (shell, file) in COMPLETIONS {
         let path = dir.join("completions").join(file);
         std::fs::create_dir_all(path.parent().context("a file has a directory")?)?;

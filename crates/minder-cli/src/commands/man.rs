@@ -7,14 +7,17 @@ use anyhow::{Context, Result, bail};
 use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
+use jiff::Timestamp;
 
 use super::help;
 use crate::flags::{Flags, ManFlags};
 use crate::likeness::nearest;
 
-/// The date of a page: a page is as old as its version. An empty one would be left out, and what follows
-/// would stand in its place.
-const NO_DATE: &str = " ";
+/// The width of a terminal.
+const COLUMNS: usize = 80;
+
+/// How far the text of a section is indented.
+const INDENT: usize = 7;
 
 /// Prints the page of a subcommand, or that of minder as a whole. `compat` has the names and help texts of
 /// subcommands whose flags are those of another tool.
@@ -66,22 +69,46 @@ fn print_compat_page(out: &mut dyn Write, name: &str, help: &str) -> Result<()> 
     let source = concat!("minder ", env!("CARGO_PKG_VERSION"));
     let title = format!("MINDER-{}", name.to_uppercase());
     let mut roff = Roff::new();
-    roff.control("TH", [title.as_str(), "1", NO_DATE, source, "User Commands"]);
+    roff.control("TH", [title.as_str(), "1", &date(), source, "User Commands"]);
     roff.control("SH", ["NAME"]);
     roff.text([roman(format!("minder-{name} - {}", about.trim_end_matches('.')))]);
     let usage = usage.trim_start_matches("Usage: ");
     for (heading, indent, text) in [("SYNOPSIS", "       ", usage), ("DESCRIPTION", "  ", rest)] {
         roff.control("SH", [heading]);
-        roff.control("nf", []);
-        for line in text.lines() {
-            roff.text([roman(line.strip_prefix(indent).unwrap_or(line))]);
-        }
-        roff.control("fi", []);
+        push_lines(&mut roff, text, indent);
     }
     roff.control("SH", ["SEE ALSO"]);
     roff.text([roman("minder(1), minder-run(1)")]);
     roff.to_writer(out)?;
     Ok(())
+}
+
+/// Returns the date of a page: the time that a package builder states for all its files. Without one there
+/// is no date, and the page is the same each day. A blank keeps the place: an empty text would be left out,
+/// and what follows would stand there.
+fn date() -> String {
+    let epoch = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
+    let time = epoch.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.map_or_else(|| " ".to_owned(), |time| time.strftime("%Y-%m-%d").to_string())
+}
+
+/// Adds lines that stay as they are. Wide ones begin further left than the text around them, so that the
+/// widest one fits the terminal, as in the help.
+fn push_lines(roff: &mut Roff, text: &str, indent: &str) {
+    let lines = text.lines().map(|line| line.strip_prefix(indent).unwrap_or(line));
+    let widest = lines.clone().map(|line| line.chars().count()).max().unwrap_or_default();
+    let left = COLUMNS.saturating_sub(widest);
+    roff.control("nf", []);
+    if left < INDENT {
+        roff.control("in", [format!("{left}n").as_str()]);
+    }
+    for line in lines {
+        roff.text([roman(line)]);
+    }
+    if left < INDENT {
+        roff.control("in", []);
+    }
+    roff.control("fi", []);
 }
 
 fn print_page(out: &mut dyn Write, command: &Command) -> Result<()> {
@@ -95,7 +122,7 @@ fn print_page(out: &mut dyn Write, command: &Command) -> Result<()> {
     let after = after.map(ToString::to_string).unwrap_or_default();
     let man = Man::new(command)
         .title(name.to_uppercase())
-        .date(NO_DATE)
+        .date(date())
         .source(concat!("minder ", env!("CARGO_PKG_VERSION")))
         .manual("User Commands");
     man.render_title(out)?;
@@ -148,26 +175,27 @@ fn with_aliases(arg: Arg) -> Arg {
 fn push_paragraphs(roff: &mut Roff, text: &str, heading: &str) {
     // Prose after a list needs its own heading: otherwise it would appear to belong to the list.
     let mut after_list = heading == "SH";
-    for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
+    let paragraphs = text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty());
+    for (at, paragraph) in paragraphs.enumerate() {
         let list = paragraph
             .split_once(":\n")
             .filter(|(title, rest)| !title.contains('\n') && rest.lines().all(|line| line.starts_with("  ")));
         match list {
             Some((title, rest)) => {
                 roff.control(heading, [title.to_uppercase().as_str()]);
-                roff.control("nf", []);
-                for line in rest.lines() {
-                    roff.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
-                }
-                roff.control("fi", []);
+                push_lines(roff, rest, "  ");
                 after_list = true;
             }
             None => {
+                // A heading begins a paragraph, and so does the one above the first paragraph.
                 if after_list && heading == "SH" {
                     roff.control(heading, ["NOTES"]);
+                } else if at > 0 {
+                    roff.control("PP", []);
                 }
-                roff.control("PP", []);
-                roff.text(paragraph.lines().map(|line| roman(format!("{line}\n"))).collect::<Vec<_>>());
+                for line in paragraph.lines() {
+                    roff.text([roman(line.trim_end())]);
+                }
                 after_list = false;
             }
         }

@@ -11,8 +11,8 @@ use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Packages that are there before ours: each contains something that ours must not disturb.
-const BESIDE: [&str; 3] = ["man-db", "bash-completion", "parallel"];
+/// Packages that are there before ours: each contains something that ours must not disturb, or tries it.
+const BESIDE: [&str; 6] = ["man-db", "bash-completion", "parallel", "zsh", "fish", "tmux"];
 
 /// The steps on a machine of Debian: a name, and lines of bash, in `/srv` and in one environment.
 /// `$EXAMPLE` is the first example of the README. `grep -c` reads to the end, so that what writes to it does
@@ -38,14 +38,7 @@ test "$(minder log | grep -c 'wc -c')" = 2"#,
 man -w minder minder-log minder-parallel | wc -l | grep -cx 3
 whatis minder-run | grep -c '^minder-run (1)'"#,
     ),
-    (
-        "complete a word in bash",
-        // The terminal is that of `script`: readline completes nothing from a pipe.
-        r#"echo 'source /usr/share/bash-completion/bash_completion' >keys
-printf 'minder doct\t >/tmp/completed\nexit\n' >>keys
-script -qec 'bash --norc -i' /dev/null <keys >/tmp/terminal
-grep -c . /tmp/completed || { cat /tmp/terminal; exit 1; }"#,
-    ),
+    ("complete words in bash, zsh and fish", include_str!("complete.bash")),
     (
         "use the links beside the tools themselves",
         r#"[[ $(parallel --version) == 'GNU parallel '* ]]

@@ -39,7 +39,7 @@ _minder_names() {
         kind=""
     fi
     case "$kind" in
-        "") _minder "$@" ;;
+        "") _minder "$1" "$cur" "$prev" ;;
         programs) mapfile -t COMPREPLY < <(compgen -c -- "$cur" | sort -u) ;;
         *) mapfile -t COMPREPLY < <(compgen -W "$("$1" __candidates "$kind" 2>/dev/null | cut -f1)" -- "$cur") ;;
     esac
