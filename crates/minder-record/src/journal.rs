@@ -1,8 +1,7 @@
 //! Reads journals. A damaged line is skipped; the lines around it are still read.
 
-use std::cell::Cell;
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 
@@ -58,26 +57,22 @@ impl fmt::Display for Corruption {
 /// If the file cannot be opened or read, is a link, or is not a regular file. The events before a
 /// read error were visited.
 pub fn read_journal(path: &Path, mut visit: impl FnMut(JournalEvent)) -> io::Result<Corruption> {
-    read_events(path, |_| true, |_, event| visit(event))
+    read_events(path, &|_| true, &mut |_, event| visit(event))
 }
+
+/// Takes events, each with the offset behind its line. Not a type parameter: decoding an event is much code,
+/// and there is one copy of it for each.
+type Visit<'a> = &'a mut dyn FnMut(u64, JournalEvent);
 
 /// Reads a journal, and visits the events whose lines are wanted, each with the offset behind its line. The
 /// damage of other lines is not noticed.
 pub(crate) fn read_events(
     path: &Path,
-    is_wanted: impl Fn(&[u8]) -> bool,
-    mut visit: impl FnMut(u64, JournalEvent),
+    is_wanted: &dyn Fn(&[u8]) -> bool,
+    visit: Visit<'_>,
 ) -> io::Result<Corruption> {
-    let mut reader = BufReader::with_capacity(64 << 10, open_file(path)?);
-    let end = Cell::new(0);
-    let visit = |event| visit(end.get(), event);
-    let mut scan = Scan { visit, corruption: Corruption::default(), suspect: None };
-    let rest = lines(&mut reader, LINE_MAX, |number, line, len| {
-        end.set(end.get() + len);
-        if line.is_none_or(&is_wanted) {
-            scan.line(number, line);
-        }
-    })?;
+    let mut scan = Scan { visit, end: 0, corruption: Corruption::default(), suspect: None };
+    let rest = scan.read(&mut open_file(path)?, is_wanted)?;
     // A suspect line was the last one, or only a part of a line followed it.
     scan.corruption.torn_tail = rest > 0 || scan.suspect.is_some();
     if let Some(number) = scan.suspect
@@ -99,13 +94,13 @@ pub fn tail_from(
     offset: u64,
     mut visit: impl FnMut(JournalEvent),
 ) -> io::Result<(u64, Corruption)> {
-    tail_events(path, offset, |_, event| visit(event))
+    tail_events(path, offset, &mut |_, event| visit(event))
 }
 
 /// Does the same as [`tail_from`], and passes the offset behind the line of each event as well.
 ///
 /// ```
-/// let read = minder_record::reader::tail_events("no/such/journal".as_ref(), 0, |_, _| ());
+/// let read = minder_record::reader::tail_events("no/such/journal".as_ref(), 0, &mut |_, _| ());
 /// assert!(read.is_err());
 /// ```
 ///
@@ -115,25 +110,18 @@ pub fn tail_from(
 pub fn tail_events(
     path: &Path,
     offset: u64,
-    mut visit: impl FnMut(u64, JournalEvent),
+    visit: &mut dyn FnMut(u64, JournalEvent),
 ) -> io::Result<(u64, Corruption)> {
     let mut file = open_file(path)?;
     // A journal becomes shorter when a write to it failed and was undone.
-    let mut offset = offset.min(file.metadata()?.len());
+    let offset = offset.min(file.metadata()?.len());
     file.seek(SeekFrom::Start(offset))?;
-    let mut reader = BufReader::with_capacity(64 << 10, file);
-    let end = Cell::new(offset);
-    let visit = |event| visit(end.get(), event);
-    let mut scan = Scan { visit, corruption: Corruption::default(), suspect: None };
-    lines(&mut reader, LINE_MAX, |number, line, len| {
-        end.set(end.get() + len);
-        scan.line(number, line);
-    })?;
-    offset = end.get();
+    let mut scan = Scan { visit, end: offset, corruption: Corruption::default(), suspect: None };
+    scan.read(&mut file, &|_| true)?;
     if let Some(number) = scan.suspect {
         scan.corruption.bad(number);
     }
-    Ok((offset, scan.corruption))
+    Ok((scan.end, scan.corruption))
 }
 
 /// Reads the events in a part of a journal that begins and ends with a line. Damaged lines are skipped.
@@ -145,30 +133,39 @@ pub(crate) fn read_part(
     let mut file = open_file(path)?;
     file.seek(SeekFrom::Start(part.start))?;
     let len = part.end.saturating_sub(part.start);
-    let mut reader = BufReader::with_capacity(64 << 10, io::Read::take(file, len));
-    lines(&mut reader, LINE_MAX, |_, line, _| {
-        if let Some(Ok(event)) = line.map(decode) {
-            visit(event);
-        }
-    })?;
-    Ok(())
+    let visit: Visit<'_> = &mut |_, event| visit(event);
+    let mut scan = Scan { visit, end: 0, corruption: Corruption::default(), suspect: None };
+    scan.read(&mut file.take(len), &|_| true).map(drop)
 }
 
 /// Classifies lines. A line that cannot be decoded is suspect until the next line: then it is a bad
 /// line. At the end of the file, it is a torn tail.
-struct Scan<F> {
-    visit: F,
+struct Scan<'a> {
+    visit: Visit<'a>,
+    /// The offset behind the last complete line.
+    end: u64,
     corruption: Corruption,
     suspect: Option<u64>,
 }
 
-impl<F: FnMut(JournalEvent)> Scan<F> {
+impl Scan<'_> {
+    /// Reads the lines of a file that are wanted. Returns the number of bytes after the last newline.
+    fn read(&mut self, file: &mut dyn Read, is_wanted: &dyn Fn(&[u8]) -> bool) -> io::Result<u64> {
+        let mut reader = BufReader::with_capacity(64 << 10, file);
+        lines(&mut reader, LINE_MAX, |number, line, len| {
+            self.end += len;
+            if line.is_none_or(is_wanted) {
+                self.line(number, line);
+            }
+        })
+    }
+
     fn line(&mut self, number: u64, line: Option<&[u8]>) {
         if let Some(earlier) = self.suspect.take() {
             self.corruption.bad(earlier);
         }
         match line.ok_or(DecodeError::Damaged).and_then(decode) {
-            Ok(event) => (self.visit)(event),
+            Ok(event) => (self.visit)(self.end, event),
             Err(DecodeError::Unknown) => (),
             Err(DecodeError::Damaged | DecodeError::Malformed) => self.suspect = Some(number),
         }

@@ -174,7 +174,7 @@ impl Agent {
         let mut claimed = Vec::new();
         let mut sealed = Vec::new();
         let is_rare = |line: &[u8]| RARE.iter().any(|start| line.starts_with(start));
-        let read = read_events(&journal, is_rare, |_, event| match event {
+        let read = read_events(&journal, &is_rare, &mut |_, event| match event {
             JournalEvent::AttemptStarted(event) => started = Some(event),
             JournalEvent::Host(event) => host = Some(event),
             JournalEvent::AttemptFinished(event) => finished = Some(event),
@@ -335,7 +335,7 @@ impl Round {
         counts
     }
 
-    fn visit_agent(&mut self, index: usize, visit: &mut impl FnMut(AgentEvent<'_>)) -> Counts {
+    fn visit_agent(&mut self, index: usize, visit: &mut dyn FnMut(AgentEvent<'_>)) -> Counts {
         let agent = &self.agents[index];
         let key = agent.key;
         let limits: HashMap<u64, Option<u64>> = agent
@@ -347,30 +347,26 @@ impl Round {
         let mut parts: HashMap<u64, Range<u64>> = HashMap::new();
         let node = agent.started.node.as_deref();
         let mut start = 0;
-        let read = read_events(
-            &agent.journal,
-            |_| true,
-            |end, event| {
-                let start = std::mem::replace(&mut start, end);
-                let (is_tried, ended) = match event {
-                    JournalEvent::JobFinished(ended) => (false, ended),
-                    JournalEvent::JobTried(ended) => (true, ended),
-                    _ => return,
-                };
-                let Some(first) = agent.claim_of(ended.job) else {
-                    counts.unclaimed += 1;
-                    return;
-                };
-                let is_counted = limits[&first].is_none_or(|limit| end <= limit);
-                if !is_tried {
-                    *(if is_counted { &mut counts.counted } else { &mut counts.superseded }) += 1;
-                }
-                let part = parts.entry(first).or_insert(start..end);
-                part.end = end;
-                let claim = agent.claims[&first].number;
-                visit(AgentEvent { agent: key, node, claim, counts: is_counted, is_tried, ended });
-            },
-        );
+        let read = read_events(&agent.journal, &|_| true, &mut |end, event| {
+            let start = std::mem::replace(&mut start, end);
+            let (is_tried, ended) = match event {
+                JournalEvent::JobFinished(ended) => (false, ended),
+                JournalEvent::JobTried(ended) => (true, ended),
+                _ => return,
+            };
+            let Some(first) = agent.claim_of(ended.job) else {
+                counts.unclaimed += 1;
+                return;
+            };
+            let is_counted = limits[&first].is_none_or(|limit| end <= limit);
+            if !is_tried {
+                *(if is_counted { &mut counts.counted } else { &mut counts.superseded }) += 1;
+            }
+            let part = parts.entry(first).or_insert(start..end);
+            part.end = end;
+            let claim = agent.claims[&first].number;
+            visit(AgentEvent { agent: key, node, claim, counts: is_counted, is_tried, ended });
+        });
         let agent = &mut self.agents[index];
         for (first, part) in parts {
             if let Some(own) = agent.claims.get_mut(&first) {

@@ -149,7 +149,7 @@ impl RemoteResults {
             let tail = self.journals.entry(key).or_default();
             let mut results = Vec::new();
             let seals = &mut self.seals;
-            let read = tail_events(&path, tail.offset, |end, event| match event {
+            let read = tail_events(&path, tail.offset, &mut |end, event| match event {
                 JournalEvent::AttemptStarted(started) => tail.attempt = started.attempt,
                 JournalEvent::Claimed(claimed) => {
                     tail.claims.insert(claimed.first, (claimed.claim, claimed.last));
