@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Barrier;
 use std::thread;
 
 use minder_record::agents::{AGENTS, AgentKey, JOURNAL};
@@ -38,11 +39,14 @@ fn take_all(round: &Round, agent: AgentKey, jobs: u64, most: u64) -> Vec<Claim> 
 fn threads_take_each_job_once() {
     let run = tempfile::tempdir().expect("create directory");
     Round::create(run.path(), ATTEMPT, None).expect("create round");
+    let start = Barrier::new(8);
     let take = |most: u64| {
+        start.wait();
         let round = Round::open(run.path(), ATTEMPT).expect("open round");
         take_all(&round, AgentKey::random(), 3000, most)
     };
     let taken: Vec<Vec<Claim>> = thread::scope(|scope| {
+        let take = &take;
         let threads: Vec<_> = (1..=8).map(|most| scope.spawn(move || take(most))).collect();
         threads.into_iter().map(|thread| thread.join().expect("join")).collect()
     });

@@ -189,8 +189,10 @@ impl Drop for ExitNotifier<'_> {
 
 fn snapshot(context: &RunContext<'_>, elapsed: Duration, names_max: usize) -> Snapshot {
     let oldest = context.job_table.oldest(names_max);
+    let mut counts = context.pool.counts();
+    counts.running += context.queue.on_agents();
     Snapshot {
-        counts: context.pool.counts(),
+        counts,
         total: context.queue.total(),
         input_ended: context.queue.has_ended(),
         elapsed,
@@ -248,7 +250,7 @@ fn handle_signal(
             context.status.shutdown_flag().store(true, Ordering::SeqCst);
             let patience = context.config.grace.saturating_add(WORKER_EXIT_TIMEOUT);
             shutdown.deadline = Instant::now().checked_add(patience);
-            let running = context.pool.counts().running;
+            let running = context.pool.counts().running + context.queue.on_agents();
             context.pool.cancel();
             let asked = minder::os::supports_graceful_termination();
             context.observer.notice(&Notice::Interrupted { signal, running, asked });

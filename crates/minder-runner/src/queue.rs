@@ -154,6 +154,8 @@ pub(crate) struct JobQueue {
     early_total: Option<u64>,
     /// `false` if the source has only the jobs of this attempt.
     is_whole: bool,
+    /// How many jobs run on agents, or wait there.
+    on_agents: Option<Arc<AtomicU64>>,
     /// Decides which jobs are skipped.
     resume: Arc<ResumeFilter>,
     /// The source for the reader thread, and a file whose records are to be counted. Each is taken
@@ -212,7 +214,9 @@ impl JobQueue {
             JobSource::Blocks(blocks) => (Some(Arc::clone(&blocks.queue)), blocks.reader.take()),
             _ => (None, None),
         };
-        let is_whole = !matches!(source, JobSource::Remote(_));
+        let on_agents =
+            if let JobSource::Remote(remote) = &source { Some(Arc::clone(&remote.open)) } else { None };
+        let is_whole = on_agents.is_none();
         let skipped = |total| if is_whole { resume.skipped(total) } else { 0 };
         let total = known_total.or(total.map(|total| total - skipped(total)));
         let (inline_source, thread_source) =
@@ -234,6 +238,7 @@ impl JobQueue {
             total: AtomicU64::new(total.unwrap_or(UNKNOWN)),
             early_total: total,
             is_whole,
+            on_agents,
             resume,
             source: Mutex::new(thread_source),
             countable: Mutex::new(countable),
@@ -246,6 +251,11 @@ impl JobQueue {
     /// Returns how many jobs there are to run, if that is known.
     pub(crate) fn total(&self) -> Option<u64> {
         Some(self.total.load(Ordering::Relaxed)).filter(|total| *total != UNKNOWN)
+    }
+
+    /// Returns how many jobs run on agents, or wait there.
+    pub(crate) fn on_agents(&self) -> u64 {
+        self.on_agents.as_ref().map_or(0, |jobs| jobs.load(Ordering::Relaxed))
     }
 
     /// Returns how many jobs there were to run, if the input was read to its end.

@@ -10,10 +10,12 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use minder::Stream;
+use minder_cluster::beat::Beat;
 use minder_cluster::round::Round;
 use minder_cluster::spool::SpoolReader;
 use minder_record::agents::{self, AgentKey, JOURNAL};
@@ -29,6 +31,8 @@ use crate::text::count;
 
 /// The time between two looks at the journals.
 const PAUSE: Duration = Duration::from_millis(20);
+/// The time between two looks at how many jobs agents run, for the status line.
+const COUNT_TIME: Duration = Duration::from_millis(500);
 
 /// The result of a job that ran on an agent.
 #[derive(Debug)]
@@ -61,6 +65,9 @@ pub(crate) struct RemoteResults {
     /// What fills the spool, unless an earlier attempt did.
     spooler: Option<Spooler>,
     agents: Arc<LocalAgents>,
+    /// How many jobs agents have claimed that have no result yet, and when that was read last.
+    pub(crate) open: Arc<AtomicU64>,
+    counted: Instant,
     journals: BTreeMap<AgentKey, Tail>,
     /// How much of a journal counts for a claim, by the lowest epoch that says so.
     seals: HashMap<(u64, AgentKey), (u32, u64)>,
@@ -79,6 +86,8 @@ struct Tail {
     offset: u64,
     /// The attempt that submitted the round of the agent. 0 until it is known.
     attempt: u32,
+    /// The agent has ended.
+    is_over: bool,
     /// Its claims by their first job: the number and the last job.
     claims: BTreeMap<u64, (u64, u64)>,
 }
@@ -105,6 +114,8 @@ impl RemoteResults {
             round,
             spooler,
             agents,
+            open: Arc::default(),
+            counted: Instant::now(),
             journals: BTreeMap::new(),
             seals: HashMap::new(),
             unshown,
@@ -144,7 +155,14 @@ impl RemoteResults {
 
     /// Reads what the agents have written since the last call.
     fn poll(&mut self) -> Result<()> {
-        for key in agents::keys(&self.run).context("cannot read the agents of the run")? {
+        let keys = agents::keys(&self.run).context("cannot read the agents of the run")?;
+        if self.counted.elapsed() >= COUNT_TIME {
+            self.counted = Instant::now();
+            let beats = keys.iter().filter(|key| self.journals.get(key).is_some_and(|tail| !tail.is_over));
+            let beats = beats.filter_map(|key| Beat::read(&key.dir(&self.run)).ok()?);
+            self.open.store(beats.map(|beat| beat.open).sum(), Ordering::Relaxed);
+        }
+        for key in keys {
             let path = key.dir(&self.run).join(JOURNAL);
             let tail = self.journals.entry(key).or_default();
             let mut results = Vec::new();
@@ -162,6 +180,7 @@ impl RemoteResults {
                     }
                 }
                 JournalEvent::JobFinished(ended) => results.push((end, ended)),
+                JournalEvent::AttemptFinished(_) => tail.is_over = true,
                 _ => (),
             });
             match read {

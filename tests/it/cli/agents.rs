@@ -88,9 +88,10 @@ impl Submitted {
 
 #[test]
 fn agents_run_each_job_once_and_show_nothing() {
-    let run =
-        Submitted::new(&["echo {}; echo {#} >&2"], &["--tag", "-k"], (1..=300).map(|n| format!("v{n}")));
-    let agents: Vec<Run> = (0..3).map(|_| run.agent(2)).collect();
+    // The first job waits for one of another agent.
+    let script = "[ {#} = 1 ] || : >other; until test -e other; do sleep 0.01; done; echo {}; echo {#} >&2";
+    let run = Submitted::new(&[script], &["--tag", "-k"], (1..=300).map(|n| format!("v{n}")));
+    let agents: Vec<Run> = (0..3).map(|_| run.agent(1)).collect();
     for agent in agents {
         let ended = agent.wait().exit_code(0);
         assert_eq!((ended.out.as_slice(), ended.err.as_str()), (&b""[..], ""));
@@ -257,9 +258,7 @@ fn killed_agent_costs_no_result() {
         fs::read_to_string(journal).expect("read journal").contains("\"claim\":1,")
     };
     let agent = keys(&on.run_dir()).expect("read agents").into_iter().find(is_first).expect("find agent");
-    let journal = fs::read_to_string(agent.dir(&on.run_dir()).join("journal.jsonl")).expect("read journal");
-    let pid = journal.split("\"pid\":").nth(1).and_then(|rest| rest.split(',').next()).expect("find pid");
-    let pid = Pid::from_raw(pid.parse().expect("parse pid")).expect("a pid");
+    let pid = pid_of(&on.run_dir(), agent);
     fs::write(on.dir.path().join("again"), "").expect("write");
     kill_process(pid, Signal::KILL).expect("kill agent");
     let ended = run.wait().exit_code(0);
@@ -359,18 +358,72 @@ fn halt_ends_the_agents() {
     assert!(begun.elapsed() < SOON);
 }
 
+/// Returns the process of an agent of a run.
+fn pid_of(run: &Path, agent: AgentKey) -> Pid {
+    let journal = fs::read_to_string(agent.dir(run).join("journal.jsonl")).expect("read journal");
+    let pid = journal.split("\"pid\":").nth(1).and_then(|rest| rest.split(',').next()).expect("find pid");
+    Pid::from_raw(pid.parse().expect("parse pid")).expect("a pid")
+}
+
 #[test]
-fn flags_that_agents_cannot_obey_are_refused() {
+fn run_whose_agents_have_all_ended_can_be_resumed() {
     let on = OnAgents::new();
-    for (flags, expected) in [
-        ("--on slurm", "invalid place `slurm`"),
-        ("--on local:0", "invalid place `local:0`"),
-        ("--on local:2 -u", "`--ungroup` cannot be used with `--on`"),
-        ("--on local:2 --no-record", "`--no-record` cannot be used with `--on`"),
-        ("--on local:2 --results out", "`--results` cannot be used with `--on`"),
-        ("--on local:2 --order longest", "`--order` cannot be used with `--on`"),
-    ] {
-        let ended = Run::start(on.command(&format!("run {flags} echo ::: 1")).arg("2")).wait().exit_code(255);
-        assert!(ended.err.contains(expected), "{flags}: {}", ended.err);
-    }
+    let mut command = on.command("run --on local:1 -j1 --lost-after 1");
+    let script = ": >up; test -e again || sleep 100; echo {}";
+    let run = Run::start(command.args([script, ":::", "1"]));
+    on.wait_for("up");
+    let agent = keys(&on.run_dir()).expect("read agents")[0];
+    kill_process(pid_of(&on.run_dir(), agent), Signal::KILL).expect("kill agent");
+    let ended = run.wait().exit_code(255);
+    assert!(ended.err.contains("all agents have ended, and 1 job left"), "{}", ended.err);
+    fs::write(on.dir.path().join("again"), "").expect("write");
+    let resumed = Run::start(&on.command("resume")).wait().exit_code(0);
+    assert_eq!(resumed.text(), "1\n");
+}
+
+#[test]
+fn input_that_was_not_read_to_its_end_is_named() {
+    let on = OnAgents::new();
+    let mut command = on.command("run --on local:1 --quiet");
+    let mut run = Run::start(command.arg(": >up{}").stdin(Stdio::piped()));
+    run.write(b"1\n");
+    on.wait_for("up1");
+    run.kill();
+    run.wait();
+    let resumed = Run::start(&on.command("resume")).wait().exit_code(255);
+    let expected = "the input of the run was not read to its end, and is lost: start it again";
+    assert!(resumed.err.contains(expected), "{}", resumed.err);
+    fs::remove_file(on.run_dir().join("spool/count")).expect("remove file");
+    let resumed = Run::start(&on.command("resume")).wait().exit_code(255);
+    assert!(resumed.err.contains("cannot resume the run on agents"), "{}", resumed.err);
+    let agent = keys(&on.run_dir()).expect("read agents")[0];
+    let journal = agent.dir(&on.run_dir()).join("journal.jsonl");
+    let text = fs::read_to_string(&journal).expect("read journal");
+    fs::write(&journal, &text[1..]).expect("write");
+    let resumed = Run::start(&on.command("resume")).wait().exit_code(255);
+    assert!(resumed.err.contains("its first line cannot be read"), "{}", resumed.err);
+}
+
+#[test]
+fn line_that_is_too_long_for_a_job_ends_the_run() {
+    let on = OnAgents::new();
+    let mut command = on.command("run --on local:1 --quiet echo");
+    let ended = Run::start(command.stdin(input(&[vec![b'x'; 200_000], vec![b'\n']].concat()))).wait();
+    let ended = ended.exit_code(255);
+    assert!(ended.err.contains("such a job cannot be given to agents"), "{}", ended.err);
+}
+
+#[test]
+fn agents_need_a_record_and_their_directory() {
+    let on = OnAgents::new();
+    let mut command = on.command("run --on local:1 echo ::: 1");
+    let ended = Run::start(command.env("MINDER_STATE_DIR", "/proc/self/nothing")).wait().exit_code(255);
+    assert!(ended.err.contains("the record of the run, which cannot be written"), "{}", ended.err);
+    let run = Submitted::new(&["echo {}"], &[], (1..=2).map(|n| n.to_string()));
+    let manifest = fs::read_to_string(run.dir().join("manifest.json")).expect("read manifest");
+    let place = run.state.path().to_str().expect("decode path");
+    fs::write(run.dir().join("manifest.json"), manifest.replace(place, "/no/such/place")).expect("write");
+    let ended = run.agent(1).wait().exit_code(255);
+    let expected = "cannot change to the directory of the run, `/no/such/place`";
+    assert!(ended.err.contains(expected), "{}", ended.err);
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use minder_runner::config::AgentsConfig;
 
-use super::CompatMode;
 use crate::flags::RunFlags;
 
 /// The most agents on one machine.
@@ -15,15 +14,12 @@ const LOCAL_MAX: u32 = 64;
 ///
 /// # Errors
 /// The place is not known, or another flag needs what agents do not have.
-pub(super) fn agents(flags: &RunFlags, compat: CompatMode) -> Result<Option<AgentsConfig>> {
+pub(super) fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
     let Some(place) = &flags.on else { return Ok(None) };
     let local = place.strip_prefix("local:").and_then(|number| number.parse().ok());
     let Some(local) = local.filter(|local| (1..=LOCAL_MAX).contains(local)) else {
         bail!("--on: invalid place `{place}`: expected local:N, with N from 1 to {LOCAL_MAX}");
     };
-    if compat != CompatMode::Own {
-        bail!("`--on` cannot be used with the command line of GNU parallel");
-    }
     if let Some((flag, why)) = refused(flags) {
         bail!("`{flag}` cannot be used with `--on`: {why}");
     }
@@ -48,7 +44,6 @@ fn refused(flags: &RunFlags) -> Option<(&'static str, &'static str)> {
         (pipe.is_wanted(), "--pipe", "blocks of the input cannot be given to agents yet"),
         (record.no_record, "--no-record", SHARED),
         (record.redact_args, "--redact-args", "arguments are given to agents in files of the record"),
-        (record.resume.is_some() && record.joblog.is_some(), "--joblog with --resume", SHARED),
         (input.shuf, "--shuf", ORDER),
         (input.order.is_some(), "--order", ORDER),
         (has_files, "--results", FILES),

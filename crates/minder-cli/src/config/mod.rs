@@ -117,7 +117,7 @@ impl Parsed {
         let runs_arguments = commands::are_arguments(flags, compat, &command_line.words, sources)?;
         let inputs = std::mem::take(&mut command_line.blocks);
         let pipe = splitter::pipe_config(flags, inputs, has_values, runs_arguments, mode.is_some())?;
-        let agents = agents::agents(flags, compat)?;
+        let agents = agents::agents(flags)?;
         let order = input::order(&flags.input, new_seed);
         let typed = with_seed(typed, order, flags.input.seed);
         Ok(Self { command_line, slots, order, runs_arguments, pipe, agents, typed, mode, compat })

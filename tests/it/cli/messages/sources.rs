@@ -64,6 +64,25 @@ const HINTS: &str = "minder-template/programs.rs";
 /// in which the part stands.
 const WITHOUT_A_CASE: &[(&str, &str)] = &[
     // Their own tests.
+    ("all agents have ended, and {} left", "see cli/agents.rs: all agents have ended, and 1 job left"),
+    ("cannot resume the run on agents", "see cli/agents.rs: cannot resume the run on agents"),
+    ("was not read to its end, and is lost", "see cli/agents.rs: was not read to its end, and is lost"),
+    ("by the record of the run, which cannot be written", "see cli/agents.rs: which cannot be written"),
+    (
+        "cannot change to the directory of the run",
+        "see cli/agents.rs: cannot change to the directory of the run",
+    ),
+    ("the manifest is damaged", "a manifest that is JSON, with other flags than a list"),
+    ("cannot find the program of an agent", "the operating system does not tell it"),
+    ("other agents take the jobs over", "a directory that cannot be written for half a minute"),
+    ("cannot read the agents of the run", "a directory that cannot be read while the run works"),
+    ("an event of an agent is damaged", "a damage that leaves the checksum of the line right"),
+    ("such a job cannot be given to agents", "see cli/agents.rs: such a job cannot be given to agents"),
+    ("the key of an agent has {KEY_LEN}", "a damaged event, which is skipped"),
+    ("its first line cannot be read", "see cli/agents.rs: its first line cannot be read"),
+    ("other machines may work on it", "a unit test of the retention shows it"),
+    ("cannot claim jobs", "a directory that cannot be read for half a minute"),
+    ("cannot start an agent", "a limit of processes at this moment"),
     ("without `--csv` divides at tabs", "a tab in a name; a unit test shows it"),
     ("`--colsep '\\t'` divides at tabs", "a tab in a name; a unit test shows it"),
     ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),
