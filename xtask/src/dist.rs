@@ -55,7 +55,8 @@ impl Artifact {
 const ARTIFACTS: [Artifact; 16] = [
     Artifact::new("source", "the sources, as .tar.gz", archive::source),
     Artifact::new("linux", "Linux on x86-64, static: .tar.gz", archive::linux),
-    Artifact::new("linux-arm", "Linux on aarch64, static: .tar.gz", archive::linux_arm),
+    Artifact::new("linux-arm", "Linux on aarch64, static: .tar.gz", archive::linux_arm)
+        .tried(trial::linux_arm::check),
     Artifact::new("windows", "Windows on x86-64: .zip", archive::windows),
     Artifact::new("deb", "packages of Debian for amd64 and arm64", linux_packages::deb)
         .tried(trial::debian::check),

@@ -103,15 +103,70 @@ pub(crate) fn download_dependency(package: &str, begin: &str, directory: &Path) 
         // If the mirror fails, the package is missing below.
         let _ = run::run(apt_get(may_install(&[package])?).arg("update"));
     }
-    let listed = run::read(run::command("apt-cache").args(["depends", package])).unwrap_or_default();
+    let name = dependency(run::command("apt-cache"), package, begin)?;
+    download(run::command("apt-get"), &name, directory)
+}
+
+/// The packages of another architecture, from the mirrors of this machine. apt keeps their lists in a
+/// directory, so this machine does not change.
+pub(crate) struct OtherPackages {
+    directory: PathBuf,
+    settings: PathBuf,
+}
+
+impl OtherPackages {
+    /// Downloads the lists for this architecture, as Debian names it, into the directory, which is empty.
+    pub(crate) fn of(architecture: &str, directory: &Path) -> Result<Self, Missing> {
+        let settings = directory.join("apt.conf");
+        let home = directory.display();
+        // What this machine does after an update concerns its own lists.
+        let text = format!(
+            "APT::Architecture \"{architecture}\";\n#clear APT::Architectures;\n\
+             APT::Architectures \"{architecture}\";\nAcquire::Languages \"none\";\n\
+             Dir::State \"{home}/state\";\nDir::State::status \"/dev/null\";\n\
+             Dir::Cache \"{home}/cache\";\n#clear APT::Update;\n"
+        );
+        // apt makes them for its own directories only.
+        let made = ["state/lists/partial", "cache/archives/partial"]
+            .iter()
+            .try_for_each(|name| std::fs::create_dir_all(directory.join(name)));
+        made.and_then(|()| std::fs::write(&settings, text))
+            .map_err(|e| format!("cannot write below {}: {e}", directory.display()))?;
+        let packages = Self { directory: directory.to_owned(), settings };
+        // If the mirror fails, packages are missing later.
+        let _ = run::run(packages.apt("apt-get").args(["-qq", "-o", "Acquire::Retries=3", "update"]));
+        Ok(packages)
+    }
+
+    /// Returns what the package depends on: the first one whose name begins so.
+    pub(crate) fn dependency(&self, package: &str, begin: &str) -> Result<String, Missing> {
+        dependency(self.apt("apt-cache"), package, begin)
+    }
+
+    /// Downloads the package, and returns its file.
+    pub(crate) fn download(&self, package: &str) -> Result<PathBuf, Missing> {
+        download(self.apt("apt-get"), package, &self.directory)
+    }
+
+    fn apt(&self, program: &str) -> Command {
+        let mut cmd = run::command(program);
+        cmd.arg("-c").arg(&self.settings);
+        cmd
+    }
+}
+
+fn dependency(mut apt_cache: Command, package: &str, begin: &str) -> Result<String, Missing> {
+    let listed = run::read(apt_cache.args(["depends", package])).unwrap_or_default();
     let mut named = listed.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
     let name = named.find(|name| name.starts_with(begin));
-    let name =
-        name.ok_or_else(|| format!("no package {package}; hint: use a Debian machine or container"))?;
-    let mut download = run::command("apt-get");
-    download.args(["-qq", "-o", "Acquire::Retries=3", "download", name]).current_dir(directory);
+    name.map(str::to_owned)
+        .ok_or_else(|| format!("no package {package}; hint: use a Debian machine or container"))
+}
+
+fn download(mut apt_get: Command, name: &str, directory: &Path) -> Result<PathBuf, Missing> {
+    apt_get.args(["-qq", "-o", "Acquire::Retries=3", "download", name]).current_dir(directory);
     let failed = |why: String| format!("{why}; hint: apt-get update");
-    run::run(&mut download).map_err(|e| failed(format!("{e:#}")))?;
+    run::run(&mut apt_get).map_err(|e| failed(format!("{e:#}")))?;
     let files = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut found = files.filter(|path| {
         let file = path.file_name().unwrap_or_default().to_string_lossy();

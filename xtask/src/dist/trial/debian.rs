@@ -1,6 +1,6 @@
 //! The package of Debian, on a pristine Debian that debootstrap installs in a directory.
 
-use super::machine::{OLDER, need_root, same_files};
+use super::machine::{OLDER, example, need_root, same_files};
 use crate::bare::{self, system};
 use crate::dist::layout::{self, DEB, LINKS};
 use crate::dist::linux_packages::write_deb;
@@ -125,10 +125,4 @@ impl Machine {
         cmd.args(["/bin/bash", "-c", r#"bash -c "$1"; exit $?"#, "init", &line]);
         cmd
     }
-}
-
-/// Returns the first example of the README, as a user of the package runs it.
-fn example() -> String {
-    let arguments = bare::FIRST.split_once(" -- ").map_or(bare::FIRST, |(_, arguments)| arguments);
-    format!("minder {arguments}")
 }

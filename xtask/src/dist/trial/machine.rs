@@ -1,6 +1,7 @@
-//! What all trials use: the version that is upgraded, the right to make a machine, and lists of files.
+//! What all trials use: the version that is upgraded, the right to make a machine, lists of files, and the
+//! first example of the README.
 
-use crate::install;
+use crate::{bare, install};
 use anyhow::{Result, ensure};
 
 /// The version from which the packages are upgraded.
@@ -23,4 +24,10 @@ pub(super) fn same_files(before: &str, after: &str) -> Result<()> {
     ensure!(gone.is_empty(), "these files are gone:\n{}", gone.join("\n"));
     println!("dist: {} files, as before", before.lines().count());
     Ok(())
+}
+
+/// Returns the first example of the README, as a user of the package runs it.
+pub(super) fn example() -> String {
+    let arguments = bare::FIRST.split_once(" -- ").map_or(bare::FIRST, |(_, arguments)| arguments);
+    format!("minder {arguments}")
 }
