@@ -171,7 +171,11 @@ impl Claims {
     ///
     /// The file cannot be read.
     pub fn read(&self, number: u64, epoch: u32) -> io::Result<Option<Claim>> {
-        let content = file::read(&self.path(number, epoch), LEN_MAX)?;
+        let content = match file::read(&self.path(number, epoch), LEN_MAX) {
+            // It is too long, so it is not what an agent writes.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => None,
+            content => content?,
+        };
         let Some((agent, first, last)) = content.as_deref().and_then(decode) else { return Ok(None) };
         Ok(Some(Claim { number, epoch, agent, first, last }))
     }
@@ -187,6 +191,11 @@ impl Claims {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the number of the last job that is known to be claimed.
+    pub fn passed(&self) -> u64 {
+        self.after
     }
 
     /// Continues behind a claim.

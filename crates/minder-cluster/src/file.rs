@@ -22,7 +22,8 @@ pub(crate) fn read(path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     file.take(max + 1).read_to_end(&mut bytes).map_err(|error| named("cannot read", path, &error))?;
     if bytes.len() as u64 > max {
-        return Err(named("cannot read", path, &io::Error::other("it is too long")));
+        let error = io::Error::new(io::ErrorKind::InvalidData, "it is too long");
+        return Err(named("cannot read", path, &error));
     }
     Ok(Some(bytes))
 }

@@ -51,9 +51,10 @@ impl Round {
     ///
     /// # Errors
     ///
-    /// The list of its jobs cannot be read, or is damaged.
+    /// There is no such round, or the list of its jobs cannot be read, or is damaged.
     pub fn open(run: &Path, attempt: u32) -> io::Result<Self> {
         let dir = dir_of(run, attempt);
+        std::fs::metadata(dir.join(CLAIMS)).map_err(|error| file::named("cannot open", &dir, &error))?;
         let path = dir.join(JOBS);
         let jobs = match file::read(&path, LIST_MAX)? {
             None => None,

@@ -3,6 +3,7 @@
 //! Its worker threads run jobs and record them as in every run. Its jobs come from ranges that it claims
 //! (`claimed_jobs.rs`), its journal is in its own directory, and its output is saved and never shown.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use minder_record::agents::AgentKey;
 use minder_record::writer::JournalWriter;
 
 use crate::config::RunConfig;
+use crate::text::os_error_text;
 
 /// What the threads of an agent share.
 #[derive(Debug)]
@@ -84,6 +86,11 @@ impl Agent {
         }
     }
 
+    /// Returns how many jobs have a result.
+    pub(crate) fn recorded(&self) -> u64 {
+        self.state.lock().recorded
+    }
+
     /// Ends the beats.
     pub(crate) fn end(&self) {
         self.state.lock().has_ended = true;
@@ -112,11 +119,16 @@ impl Agent {
             state.is_urgent = false;
             let open = state.open();
             let bytes = self.journal.bytes();
-            if let Err(error) = state.beat.beat(bytes, open)
+            // Also of a process that was stopped for long, and has continued.
+            let is_late = state.beat.silence() >= silence_max;
+            let written =
+                if is_late { Err(io::ErrorKind::TimedOut.into()) } else { state.beat.beat(bytes, open) };
+            if let Err(error) = written
                 && state.beat.silence() >= silence_max
             {
                 drop(state);
-                return fail(format!("{error}; other agents take the jobs over"));
+                let error = os_error_text(&error);
+                return fail(format!("cannot show that it works: {error}; other agents take the jobs over"));
             }
             drop(state);
             if round.is_cancelled().unwrap_or(false) {

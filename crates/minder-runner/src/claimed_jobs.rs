@@ -13,7 +13,7 @@ use minder_cluster::beat::{Beat, Watch};
 use minder_cluster::claim::{Claim, Claims, Taken, range_len};
 use minder_cluster::round::Round;
 use minder_cluster::spool::SpoolReader;
-use minder_record::agents::{AgentKey, JOURNAL};
+use minder_record::agents::{self, AgentKey, JOURNAL};
 use minder_record::codec;
 use minder_record::event::{Claimed, JournalEvent, Sealed};
 use minder_record::job_set::JobSet;
@@ -37,9 +37,8 @@ pub(crate) struct ClaimedJobs {
     spool: SpoolReader,
     slots: u64,
     range: Option<Range>,
-    /// When the first range was claimed, and the jobs of all ranges so far: how fast this agent is.
+    /// When the first range was claimed: how fast this agent is.
     begun: Option<Instant>,
-    given: u64,
     /// The agents whose ranges this one may have to take over.
     peers: BTreeMap<AgentKey, Watch>,
     /// The claims of which every job has a result.
@@ -82,7 +81,6 @@ impl ClaimedJobs {
             slots: slots as u64,
             range: None,
             begun: None,
-            given: 0,
             peers: BTreeMap::new(),
             complete: BTreeSet::new(),
             idle_since: None,
@@ -138,7 +136,13 @@ impl ClaimedJobs {
     fn try_claim(&mut self) -> io::Result<Option<bool>> {
         let count = self.spool.count()?;
         let elapsed = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
-        let most = range_len(self.slots, self.given, elapsed);
+        let mut most = range_len(self.slots, self.agent.recorded(), elapsed);
+        if count.has_ended {
+            // Half of a fair share of what may be left: the last ranges are short.
+            let agents = agents::keys(&self.agent.run)?.len() as u64;
+            let left = self.round.count(count.jobs).saturating_sub(self.claims.passed());
+            most = most.min((left / (2 * agents.max(1))).max(self.slots));
+        }
         let round = &self.round;
         let range = |after| round.range_after(after, most, count.jobs);
         let key = self.agent.key;
@@ -191,7 +195,11 @@ impl ClaimedJobs {
             };
             match peer {
                 Peer::Works => waits = true,
-                Peer::HasNothing => (),
+                // Its beat may be older than this claim.
+                Peer::HasNothing => {
+                    let is_complete = self.is_complete(claim)?;
+                    waits |= !is_complete;
+                }
                 Peer::Lost => {
                     if self.take_over_claim(claim)? {
                         return Ok(Takeover::Taken);
@@ -217,12 +225,19 @@ impl ClaimedJobs {
         })
     }
 
+    /// Returns whether each job of a claim has a result.
+    fn is_complete(&mut self, claim: Claim) -> io::Result<bool> {
+        let state = self.state_of(claim)?;
+        let is_complete = Range::new(claim, state.done).next_job(&self.round).is_none();
+        if is_complete {
+            self.complete.insert(claim.number);
+        }
+        Ok(is_complete)
+    }
+
     /// Takes over a claim, if jobs of it are left. Returns whether it is the current range now.
     fn take_over_claim(&mut self, old: Claim) -> io::Result<bool> {
-        let left = |range: &mut Range, round: &Round| range.next_job(round).is_some();
-        let state = self.state_of(old)?;
-        if !left(&mut Range::new(old, state.done), &self.round) {
-            self.complete.insert(old.number);
+        if self.is_complete(old)? {
             return Ok(false);
         }
         let Some(claim) = self.claims.take_over(old, self.agent.key)? else { return Ok(false) };
@@ -257,7 +272,6 @@ impl ClaimedJobs {
         let range = Range::new(claim, done);
         let jobs = range.count(&self.round);
         self.begun.get_or_insert_with(Instant::now);
-        self.given += jobs;
         self.agent.note_claimed(jobs);
         self.idle_since = None;
         self.range = Some(range);

@@ -1,8 +1,12 @@
 //! The coordinator of a run whose jobs run on agents: submits them, and takes the results.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use minder::Signal;
+use minder::guard::ProcessGuard;
+use minder::jobs::{HaltPolicy, Threshold};
 use minder_cluster::round::Round;
 use minder_cluster::spool::{SpoolReader, SpoolWriter};
 use minder_record::event::OsBytes;
@@ -15,7 +19,7 @@ use crate::remote_results::RemoteResults;
 use crate::resume::ResumeFilter;
 use crate::spooler::Spooler;
 
-/// What ends the agents of a run, when it is dropped.
+/// What ends the agents of a run.
 #[derive(Debug)]
 pub(crate) struct Coordinator {
     round: Arc<Round>,
@@ -62,14 +66,25 @@ impl Coordinator {
         let agents = Arc::new(LocalAgents::start(agents, run, attempt)?);
         let coordinator = Self { round: Arc::clone(&round), agents: Arc::clone(&agents) };
         let unshown = filter.unshown_by_agents().clone();
-        let results = RemoteResults::open(run, attempt, round, agents, spooler, (total, unshown))?;
+        let mut results = RemoteResults::open(run, attempt, round, agents, spooler, (total, unshown))?;
+        let is_percentage = |halt: HaltPolicy| matches!(halt.threshold(), Threshold::Percent(_));
+        results.needs_total = total.is_none() && config.control.halt.is_some_and(is_percentage);
         Ok((coordinator, results))
+    }
+
+    /// Ends the round, and its agents. Jobs that run have no result, and run again when the run is resumed. A
+    /// signal kills them.
+    pub(crate) fn end(&self, guard: &mut ProcessGuard, grace: Duration) {
+        let is_end = |signal| matches!(signal, Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT);
+        self.agents.end(&self.round, grace, || guard.next_signal().is_some_and(is_end));
     }
 }
 
 impl Drop for Coordinator {
-    /// Ends the round, and its agents. Jobs that run have no result, and run again when the run is resumed.
+    /// Ends the agents of a run that could not begin.
     fn drop(&mut self) {
-        self.agents.end(&self.round);
+        if !self.agents.is_ending() {
+            self.agents.end(&self.round, Duration::ZERO, || true);
+        }
     }
 }

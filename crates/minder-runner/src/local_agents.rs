@@ -1,6 +1,7 @@
 //! Agents as processes of this machine (`--on local:N`).
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -13,8 +14,10 @@ use minder_os::sync::Mutex;
 
 use crate::config::AgentsConfig;
 
-/// The time that agents have to end when the round is cancelled: they ask their jobs to end first.
-const END_MAX: Duration = Duration::from_secs(20);
+/// The time that agents have to end beyond that of their jobs.
+const END_EXTRA: Duration = Duration::from_secs(5);
+/// The time between two looks at signals while agents end.
+const SIGNAL_PAUSE: Duration = Duration::from_millis(50);
 /// The most bytes of messages of agents that are kept.
 const MESSAGES_MAX: usize = 4096;
 
@@ -22,6 +25,8 @@ const MESSAGES_MAX: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct LocalAgents {
     state: Mutex<State>,
+    /// Set before the agents are asked to end, so that their end is not an error.
+    is_ending: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -48,7 +53,8 @@ impl LocalAgents {
             let options = SpawnOptions::default().output_mode(OutputMode::Stream);
             agents.push(set.spawn(&command, options).context("cannot start an agent")?);
         }
-        Ok(Self { state: Mutex::new(State { set, agents, messages: Vec::new() }) })
+        let state = Mutex::new(State { set, agents, messages: Vec::new() });
+        Ok(Self { state, is_ending: AtomicBool::new(false) })
     }
 
     /// Waits until an agent ends or writes something, at most for this time. Returns whether any works.
@@ -78,19 +84,34 @@ impl LocalAgents {
         Some(line).filter(|line| !line.is_empty())
     }
 
-    /// Ends the round and its agents, and waits for them.
-    pub(crate) fn end(&self, round: &Round) {
-        let until = Instant::now() + END_MAX;
+    /// Returns whether the agents were asked to end.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::SeqCst)
+    }
+
+    /// Ends the round and its agents, and waits for them. They give their jobs this time to end, unless
+    /// `is_urgent` returns `true`, which is asked again and again.
+    pub(crate) fn end(&self, round: &Round, grace: Duration, mut is_urgent: impl FnMut() -> bool) {
+        self.is_ending.store(true, Ordering::SeqCst);
+        let until = Instant::now() + grace + END_EXTRA;
         // Agents that do not see it are asked to end as well.
         let _ = round.cancel();
         let mut state = self.state.lock();
-        for agent in std::mem::take(&mut state.agents) {
-            // One that has ended is not known any more.
-            let _ = state.set.kill(agent, Termination::graceful(END_MAX / 2));
+        let agents = std::mem::take(&mut state.agents);
+        // One that has ended is not known any more.
+        for agent in &agents {
+            let _ = state.set.kill(*agent, Termination::graceful(grace + END_EXTRA));
         }
+        let mut has_hurried = false;
         while Instant::now() < until && !state.set.is_empty() {
-            if !matches!(state.set.next_event_deadline(Some(until)), Ok(NextEvent::Event(_))) {
-                break;
+            if !has_hurried && is_urgent() {
+                has_hurried = true;
+                for agent in &agents {
+                    let _ = state.set.kill(*agent, Termination::IMMEDIATE);
+                }
+            }
+            if state.set.next_event_deadline(Some(Instant::now() + SIGNAL_PAUSE)).is_err() {
+                return;
             }
         }
     }

@@ -115,6 +115,11 @@ impl JobSource {
             *self = Self::Ordered(Box::new(ordered));
             return Ok(Some(total));
         }
+        if let Self::Remote(remote) = self
+            && remote.needs_total
+        {
+            return Ok(Some(remote.wait_for_total()?));
+        }
         Ok(None)
     }
 
@@ -268,7 +273,8 @@ impl JobQueue {
     /// Sets the number of jobs from the number in the input, which includes skipped jobs.
     fn set_total(&self, total: Option<u64>) {
         if let Some(total) = total {
-            let total = total - self.resume.skipped(total);
+            let skipped = if self.is_whole { self.resume.skipped(total) } else { 0 };
+            let total = total - skipped;
             let _ = self.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
         }
     }

@@ -58,6 +58,8 @@ pub(crate) struct RemoteResults {
     run: PathBuf,
     /// The number of results, if it is known.
     pub(crate) total: Option<u64>,
+    /// `true` if the number is needed before the first result is taken.
+    pub(crate) needs_total: bool,
     /// The attempt that submitted the round.
     attempt: u32,
     round: Arc<Round>,
@@ -110,6 +112,7 @@ impl RemoteResults {
             spool: SpoolReader::open(run)?,
             run: run.to_owned(),
             total,
+            needs_total: false,
             attempt,
             round,
             spooler,
@@ -123,6 +126,21 @@ impl RemoteResults {
             finished: 0,
             ready: VecDeque::new(),
         })
+    }
+
+    /// Reads the input to its end, and returns the number of results.
+    ///
+    /// # Errors
+    /// The input cannot be read to its end.
+    pub(crate) fn wait_for_total(&mut self) -> Result<u64> {
+        loop {
+            self.spooler.as_ref().map_or(Ok(()), Spooler::publish)?;
+            let spooled = self.spool.count()?;
+            if spooled.has_ended {
+                return Ok(self.round.count(spooled.jobs) + self.unshown.len());
+            }
+            self.agents.wait(PAUSE)?;
+        }
     }
 
     /// Returns the next result, or `None` if each job has one. Waits for it.
@@ -143,6 +161,9 @@ impl RemoteResults {
             let spooled = self.spool.count()?;
             let left = self.round.count(spooled.jobs).saturating_sub(self.finished);
             if spooled.has_ended && left == 0 {
+                return Ok(None);
+            }
+            if !works && self.agents.is_ending() {
                 return Ok(None);
             }
             if !works {

@@ -188,8 +188,9 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     };
     recorder.begin();
     let (stats, signal) = run_threads(&context, &main_loop, &mut sets, guard, started_at);
-    // Ends the agents.
-    drop(coordinator);
+    if let Some(coordinator) = &coordinator {
+        coordinator.end(guard, config.grace);
+    }
     write_rest(&context);
     findings.notices().for_each(|notice| observer.notice(&notice));
     let report = outcome::report(&context, stats, signal, guard.orphans(), started_at.elapsed());

@@ -45,9 +45,9 @@ impl Submitted {
         self.journal.dir()
     }
 
-    /// Starts an agent. Others count it as lost after a second of silence.
+    /// Starts an agent. Others count it as lost after four seconds of silence.
     fn agent(&self, slots: u32) -> Run {
-        let line = format!("agent --attempt 1 -j{slots} --lost-after 1");
+        let line = format!("agent --attempt 1 -j{slots} --lost-after 4");
         Run::start(minder(&line).arg(self.dir()).env("MINDER_STATE_DIR", self.state.path()))
     }
 
@@ -151,9 +151,12 @@ fn cancelled_round_ends_its_agents() {
 fn agent_without_a_round_says_so() {
     let run = Submitted::new(&["echo {}"], &[], (1..=4).map(|n| n.to_string()));
     let missing: PathBuf = run.dir().join("../ffffffff");
-    let line = "agent --attempt 1 --lost-after 1";
+    let line = "agent --attempt 1 --lost-after 4";
     let ended = Run::start(minder(line).arg(&missing)).wait().exit_code(255);
     assert!(ended.err.contains("cannot read the manifest"), "{ended:?}");
+    let line = format!("agent --attempt 7 {}", run.dir().display());
+    let ended = Run::start(&minder(&line)).wait().exit_code(255);
+    assert!(ended.err.contains("rounds/7"), "{ended:?}");
     fs::remove_dir_all(run.dir().join("spool")).expect("remove spool");
     let ended = run.agent(1).wait().exit_code(255);
     assert!(ended.err.contains("spool/arguments"), "{ended:?}");
@@ -177,7 +180,7 @@ impl OnAgents {
     }
 
     fn start(&self, flags: &str, script: &str, jobs: &[&str]) -> Run {
-        let mut command = self.command(&format!("run --on local:3 -j2 --lost-after 1 {flags}"));
+        let mut command = self.command(&format!("run --on local:3 -j2 --lost-after 4 {flags}"));
         Run::start(command.arg(script).arg(":::").args(jobs))
     }
 
@@ -188,9 +191,13 @@ impl OnAgents {
     }
 
     fn wait_for(&self, name: &str) {
+        self.wait_for_file(&self.dir.path().join(name));
+    }
+
+    fn wait_for_file(&self, path: &Path) {
         let until = Instant::now() + PATIENCE;
-        while !self.dir.path().join(name).exists() {
-            assert!(Instant::now() < until, "`{name}` is not there");
+        while !path.exists() {
+            assert!(Instant::now() < until, "`{}` is not there", path.display());
             std::thread::park_timeout(Duration::from_millis(10)); // There is no event for a file.
         }
     }
@@ -338,6 +345,59 @@ fn jobs_whose_saved_output_is_gone_run_again() {
 }
 
 #[test]
+fn last_jobs_are_shared_by_all_agents() {
+    let on = OnAgents::new();
+    let mut command = on.command("run --on local:4 -j1 --quiet");
+    let jobs: Vec<String> = (1..=24).map(|number| number.to_string()).collect();
+    Run::start(command.arg("sleep 0.2; true {}").arg(":::").args(&jobs)).wait().exit_code(0);
+    let counts = keys(&on.run_dir()).expect("read agents").into_iter().map(|key| {
+        let journal = fs::read_to_string(key.dir(&on.run_dir()).join("journal.jsonl")).expect("read journal");
+        journal.matches("\"event\":\"ended\"").count()
+    });
+    let counts: Vec<usize> = counts.collect();
+    assert_eq!(counts.iter().sum::<usize>(), 24);
+    // One that starts late on a loaded machine may have fewer.
+    assert!(counts.iter().all(|count| *count <= 14), "{counts:?}");
+}
+
+#[test]
+fn second_interrupt_kills_jobs_of_agents() {
+    let on = OnAgents::new();
+    let mut run = on.start("", "trap '' TERM INT; : >up; sleep 100", &["1"]);
+    on.wait_for("up");
+    let begun = Instant::now();
+    run.signal(Signal::INT);
+    on.wait_for_file(&on.run_dir().join("rounds/1/cancel"));
+    // One that follows at once counts as the same key.
+    run.read_for(Duration::from_millis(500));
+    run.signal(Signal::INT);
+    run.wait();
+    assert!(begun.elapsed() < Duration::from_secs(8), "the jobs had their ten seconds");
+}
+
+#[test]
+fn stopped_agent_ends_when_it_continues() {
+    let on = OnAgents::new();
+    let mut command = on.command("run --on local:2 -j1 --lost-after 4 --quiet -k");
+    let script =
+        "echo {} >>started; case {} in 1) : >up; until test -e again; do sleep 0.01; done;; esac; echo {}";
+    let run = Run::start(command.args([script, ":::", "1", "2", "3", "4", "5", "6"]));
+    on.wait_for("up");
+    let is_first = |key: &AgentKey| {
+        let journal = key.dir(&on.run_dir()).join("journal.jsonl");
+        fs::read_to_string(journal).expect("read journal").contains("\"claim\":1,")
+    };
+    let agent = keys(&on.run_dir()).expect("read agents").into_iter().find(is_first).expect("find agent");
+    let pid = pid_of(&on.run_dir(), agent);
+    kill_process(pid, Signal::STOP).expect("stop agent");
+    fs::write(on.dir.path().join("again"), "").expect("write");
+    // Another agent takes the job over.
+    let ended = run.wait().exit_code(0);
+    assert_eq!(ended.text(), "1\n2\n3\n4\n5\n6\n");
+    assert_eq!(on.lines("started").iter().filter(|line| *line == "1").count(), 2);
+}
+
+#[test]
 fn failed_jobs_are_retried_on_agents() {
     let on = OnAgents::new();
     let script = "test {} != 2 || test -e again";
@@ -368,7 +428,7 @@ fn pid_of(run: &Path, agent: AgentKey) -> Pid {
 #[test]
 fn run_whose_agents_have_all_ended_can_be_resumed() {
     let on = OnAgents::new();
-    let mut command = on.command("run --on local:1 -j1 --lost-after 1");
+    let mut command = on.command("run --on local:1 -j1 --lost-after 4");
     let script = ": >up; test -e again || sleep 100; echo {}";
     let run = Run::start(command.args([script, ":::", "1"]));
     on.wait_for("up");

@@ -34,6 +34,7 @@ fn refused(flags: &RunFlags) -> Option<(&'static str, &'static str)> {
     const FILES: &str = "files of agents cannot be collected yet";
     const SHARED: &str = "agents work together by the record of the run";
     let RunFlags { output, control, record, pipe, input, .. } = flags;
+    let halts_soon = control.halt.as_ref().is_some_and(|halt| halt.starts_with("soon") || halt == "1");
     let has_files = output.results.as_ref().is_some_and(|path| !is_table(path));
     let rows = [
         (output.ungroup, "--ungroup", TERMINAL),
@@ -44,6 +45,8 @@ fn refused(flags: &RunFlags) -> Option<(&'static str, &'static str)> {
         (pipe.is_wanted(), "--pipe", "blocks of the input cannot be given to agents yet"),
         (record.no_record, "--no-record", SHARED),
         (record.redact_args, "--redact-args", "arguments are given to agents in files of the record"),
+        (record.keep_output, "--keep-output", FILES),
+        (halts_soon, "--halt soon", "jobs that run are ended, as by --halt now"),
         (input.shuf, "--shuf", ORDER),
         (input.order.is_some(), "--order", ORDER),
         (has_files, "--results", FILES),
