@@ -55,12 +55,6 @@ impl AgentKey {
     pub fn dir(self, run: &Path) -> PathBuf {
         run.join(AGENTS).join(self.to_string())
     }
-
-    /// Returns a number that is spread evenly over all agents.
-    pub fn spread(self) -> u64 {
-        // The bits are random.
-        (self.0 & u128::from(u64::MAX)) as u64
-    }
 }
 
 impl fmt::Display for AgentKey {

@@ -8,7 +8,7 @@
 //!
 //! The memory that this needs grows with agents and claims. It does not grow with jobs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -155,6 +155,11 @@ impl Rounds {
     /// Returns the numbers of the attempts that have submitted a round, in ascending order.
     pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
         self.by_attempt.keys().copied()
+    }
+
+    /// Returns the numbers of these attempts, and of those that have submitted a round.
+    pub(crate) fn numbers_with(&self, attempts: &[u32]) -> BTreeSet<u32> {
+        attempts.iter().copied().chain(self.numbers()).collect()
     }
 
     /// Takes the round of an attempt out.

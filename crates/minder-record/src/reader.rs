@@ -1,6 +1,6 @@
 //! Reads the record of a run: all its journals, and what they have of each job.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
@@ -68,7 +68,7 @@ pub fn read_run(dir: &Path) -> io::Result<Run> {
     };
     let mut rounds = Rounds::read(dir)?;
     let attempts = store::attempts(dir)?;
-    for number in attempts.iter().copied().chain(rounds.numbers()).collect::<BTreeSet<u32>>() {
+    for number in rounds.numbers_with(&attempts) {
         if let Some(mut round) = rounds.take(number) {
             read_round(&mut round, &mut run);
         }
@@ -151,7 +151,7 @@ pub fn starts(dir: &Path, job: u64) -> io::Result<Vec<Start>> {
     let mut starts = Vec::new();
     let mut rounds = Rounds::read(dir)?;
     let attempts = store::attempts(dir)?;
-    for attempt in attempts.iter().copied().chain(rounds.numbers()).collect::<BTreeSet<u32>>() {
+    for attempt in rounds.numbers_with(&attempts) {
         if let Some(mut round) = rounds.take(attempt) {
             round.visit(|event| {
                 let AgentEvent { counts, is_tried, ended, .. } = event;

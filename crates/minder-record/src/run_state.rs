@@ -1,7 +1,7 @@
 //! The state of a run after all its attempts: which jobs to run, and which output to show, when the
 //! run is resumed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
@@ -96,8 +96,7 @@ impl RunState {
             return Err(error).context(|| unreadable(&key.dir(dir)));
         }
         let attempts = store::attempts(dir).context(|| unreadable(dir))?;
-        let numbers: BTreeSet<u32> = attempts.iter().copied().chain(rounds.numbers()).collect();
-        for number in numbers {
+        for number in rounds.numbers_with(&attempts) {
             if let Some(mut round) = rounds.take(number) {
                 round.visit(|event| state.apply_of_agent(&event));
                 for agent in round.into_agents() {

@@ -157,9 +157,7 @@ pub(crate) struct JobQueue {
     total: AtomicU64,
     /// The number of jobs, if it was known before anything was read.
     early_total: Option<u64>,
-    /// `false` if the source has only the jobs of this attempt.
-    is_whole: bool,
-    /// How many jobs run on agents, or wait there.
+    /// How many jobs run on agents, or wait there. Then the source has only the jobs of this attempt.
     on_agents: Option<Arc<AtomicU64>>,
     /// Decides which jobs are skipped.
     resume: Arc<ResumeFilter>,
@@ -221,8 +219,7 @@ impl JobQueue {
         };
         let on_agents =
             if let JobSource::Remote(remote) = &source { Some(Arc::clone(&remote.open)) } else { None };
-        let is_whole = on_agents.is_none();
-        let skipped = |total| if is_whole { resume.skipped(total) } else { 0 };
+        let skipped = |total| if on_agents.is_none() { resume.skipped(total) } else { 0 };
         let total = known_total.or(total.map(|total| total - skipped(total)));
         let (inline_source, thread_source) =
             if may_block || confirm.is_some() { (None, Some(source)) } else { (Some(source), None) };
@@ -242,7 +239,6 @@ impl JobQueue {
             room: Condvar::new(),
             total: AtomicU64::new(total.unwrap_or(UNKNOWN)),
             early_total: total,
-            is_whole,
             on_agents,
             resume,
             source: Mutex::new(thread_source),
@@ -256,6 +252,11 @@ impl JobQueue {
     /// Returns how many jobs there are to run, if that is known.
     pub(crate) fn total(&self) -> Option<u64> {
         Some(self.total.load(Ordering::Relaxed)).filter(|total| *total != UNKNOWN)
+    }
+
+    /// Returns how many of the first `total` jobs of the source do not run in this attempt.
+    fn skipped(&self, total: u64) -> u64 {
+        if self.on_agents.is_none() { self.resume.skipped(total) } else { 0 }
     }
 
     /// Returns how many jobs run on agents, or wait there.
@@ -273,8 +274,7 @@ impl JobQueue {
     /// Sets the number of jobs from the number in the input, which includes skipped jobs.
     fn set_total(&self, total: Option<u64>) {
         if let Some(total) = total {
-            let skipped = if self.is_whole { self.resume.skipped(total) } else { 0 };
-            let total = total - skipped;
+            let total = total - self.skipped(total);
             let _ = self.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
@@ -425,7 +425,7 @@ impl JobQueue {
                 let taken = state.taken;
                 let expected = self.resume.last();
                 // The input of a complete run need not be repeated.
-                let is_needed = self.is_whole && (taken > 0 || !self.resume.has_nothing_left());
+                let is_needed = self.on_agents.is_none() && (taken > 0 || !self.resume.has_nothing_left());
                 if state.ended && taken < expected && is_needed && state.error.is_none() {
                     let unit = if self.input_queue.is_some() { "block" } else { "line" };
                     let hint = if taken == 0 { " (give it again on standard input)" } else { "" };
@@ -518,8 +518,7 @@ impl JobQueue {
                     self.add(task, pool);
                 }
                 Ok(None) => {
-                    let skipped = if self.is_whole { self.resume.skipped(created) } else { 0 };
-                    let total = created - skipped;
+                    let total = created - self.skipped(created);
                     let _ = self.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
                     break;
                 }

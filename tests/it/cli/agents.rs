@@ -202,6 +202,26 @@ impl OnAgents {
         }
     }
 
+    /// Waits until this number of jobs have a result.
+    fn wait_for_results(&self, jobs: u64) {
+        let until = Instant::now() + PATIENCE;
+        while RunState::of_run(&self.run_dir(), ComparedArgs::None).expect("read state").0.done.len() < jobs {
+            assert!(Instant::now() < until, "the other jobs have not ended");
+            std::thread::park_timeout(Duration::from_millis(10)); // There is no event for a line of a file.
+        }
+    }
+
+    /// Returns the process of the agent that has taken the first range.
+    fn first_agent(&self) -> Pid {
+        let run = self.run_dir();
+        let is_first = |key: &AgentKey| {
+            let journal = key.dir(&run).join("journal.jsonl");
+            fs::read_to_string(journal).expect("read journal").contains("\"claim\":1,")
+        };
+        let agent = keys(&run).expect("read agents").into_iter().find(is_first).expect("find agent");
+        pid_of(&run, agent)
+    }
+
     /// Returns the lines of a file that jobs have written.
     fn lines(&self, name: &str) -> Vec<String> {
         let mut lines: Vec<String> = fs::read_to_string(self.dir.path().join(name))
@@ -260,12 +280,7 @@ fn killed_agent_costs_no_result() {
     let run = on.start("-k --quiet", script, &jobs.iter().map(String::as_str).collect::<Vec<_>>());
     on.wait_for("up");
     // The agent that runs the first job is the one that must be killed.
-    let is_first = |key: &AgentKey| {
-        let journal = key.dir(&on.run_dir()).join("journal.jsonl");
-        fs::read_to_string(journal).expect("read journal").contains("\"claim\":1,")
-    };
-    let agent = keys(&on.run_dir()).expect("read agents").into_iter().find(is_first).expect("find agent");
-    let pid = pid_of(&on.run_dir(), agent);
+    let pid = on.first_agent();
     fs::write(on.dir.path().join("again"), "").expect("write");
     kill_process(pid, Signal::KILL).expect("kill agent");
     let ended = run.wait().exit_code(0);
@@ -281,11 +296,7 @@ fn interrupted_run_is_resumed_on_agents() {
     let script = "echo {} >>started; case {} in 7) : >up; test -e again || sleep 100;; esac; echo {}";
     let run = on.start("", script, &["1", "2", "3", "4", "5", "6", "7"]);
     on.wait_for("up");
-    let until = Instant::now() + PATIENCE;
-    while RunState::of_run(&on.run_dir(), ComparedArgs::None).expect("read state").0.done.len() < 6 {
-        assert!(Instant::now() < until, "the other jobs have not ended");
-        std::thread::park_timeout(Duration::from_millis(10)); // There is no event for a line of a file.
-    }
+    on.wait_for_results(6);
     run.signal(Signal::INT);
     let first = run.wait();
     assert!(first.err.contains("minder resume"), "{}", first.err);
@@ -322,11 +333,7 @@ fn jobs_whose_saved_output_is_gone_run_again() {
     let script = "echo {} >>started; case {} in 1) : >up; test -e again || sleep 100;; esac; echo {}";
     let run = on.start("-k", script, &["1", "2", "3"]);
     on.wait_for("up");
-    let until = Instant::now() + PATIENCE;
-    while RunState::of_run(&on.run_dir(), ComparedArgs::None).expect("read state").0.done.len() < 2 {
-        assert!(Instant::now() < until, "the other jobs have not ended");
-        std::thread::park_timeout(Duration::from_millis(10)); // There is no event for a line of a file.
-    }
+    on.wait_for_results(2);
     run.kill();
     run.wait();
     for key in keys(&on.run_dir()).expect("read agents") {
@@ -383,12 +390,7 @@ fn stopped_agent_ends_when_it_continues() {
         "echo {} >>started; case {} in 1) : >up; until test -e again; do sleep 0.01; done;; esac; echo {}";
     let run = Run::start(command.args([script, ":::", "1", "2", "3", "4", "5", "6"]));
     on.wait_for("up");
-    let is_first = |key: &AgentKey| {
-        let journal = key.dir(&on.run_dir()).join("journal.jsonl");
-        fs::read_to_string(journal).expect("read journal").contains("\"claim\":1,")
-    };
-    let agent = keys(&on.run_dir()).expect("read agents").into_iter().find(is_first).expect("find agent");
-    let pid = pid_of(&on.run_dir(), agent);
+    let pid = on.first_agent();
     kill_process(pid, Signal::STOP).expect("stop agent");
     fs::write(on.dir.path().join("again"), "").expect("write");
     // Another agent takes the job over. On a loaded machine the end of the job may be recorded before.
