@@ -25,7 +25,7 @@ pub(super) struct ChildQueue {
     overflow: OverflowPolicy,
     events: VecDeque<Event>,
     bytes: usize,
-    /// The number of bytes that were dropped here.
+    /// The number of bytes of this run, or of the last one between two runs, that were dropped here.
     dropped: u64,
     /// The exit, until all output is queued before it.
     exit: Option<ExitInfo>,
@@ -129,6 +129,7 @@ impl EventQueue {
             Event::RestartFailed { .. } => child.push_restart(event),
             Event::Restarted { pid, .. } => {
                 child.pid = pid;
+                child.dropped = 0;
                 child.stdin = StdinQueue::new(child.has_input);
                 child.events.push_back(event);
             }
@@ -219,7 +220,7 @@ impl ChildQueue {
 
     /// Ends a run: its exit is queued now, and its input is closed.
     fn end_run(&mut self, id: ChildId, outcome: &mut Outcome) {
-        outcome.dropped += std::mem::take(&mut self.dropped);
+        outcome.dropped += self.dropped;
         self.stdin = StdinQueue::new(false);
         if let Some(exit) = self.exit.take() {
             self.events.push_back(Event::Exited { child: id, exit });
@@ -422,8 +423,12 @@ mod tests {
         let delay = std::time::Duration::ZERO;
         fixture.push_output(0, Stream::Stdout, &"a".repeat(90));
         fixture.queue.push(Event::Restarting { child, outcome: OUTCOME, delay, restarts: 1 }, LIMITS);
+        fixture.queue.push(Event::Restarted { child, pid: 1 }, LIMITS);
         fixture.push_output(0, Stream::Stdout, &"b".repeat(60));
         fixture.push_output(0, Stream::Stdout, &"c".repeat(60));
+        fixture.push_output(0, Stream::Stdout, &"d".repeat(60));
+        fixture.queue.push(Event::Restarting { child, outcome: OUTCOME, delay, restarts: 2 }, LIMITS);
+        // It is killed before its next run: the result is that of the last.
         fixture.push_done(0);
         let mut events = Vec::new();
         fixture.queue.drain(&mut events, usize::MAX, |event, _| event);
@@ -431,7 +436,7 @@ mod tests {
             Event::Restarting { outcome, .. } | Event::Done { outcome, .. } => Some(outcome.dropped),
             _ => None,
         };
-        assert_eq!(events.iter().filter_map(dropped).collect::<Vec<_>>(), [91, 61]);
+        assert_eq!(events.iter().filter_map(dropped).collect::<Vec<_>>(), [91, 121, 121]);
     }
 
     #[test]
