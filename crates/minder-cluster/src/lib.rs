@@ -11,8 +11,9 @@
 //! | [`holder`] | `holder/N/{who,over}` | which coordinator works on the run |
 //! | [`spool`] | `spool/{arguments,index,count}` | the arguments of each job |
 //!
-//! Journals, and which of their events count, are in `minder_record::merge`. This crate starts no process,
-//! declares no flag and prints nothing. Its interface may change with every release.
+//! Journals, and which of their events count, are in `minder_record::merge`. An agent on a host without that
+//! directory is connected by [`ssh`], with the messages of [`protocol`]. This crate declares no flag and prints
+//! nothing. Its interface may change with every release.
 //!
 //! Nothing here compares the clocks of two machines. Files are private, and opened without following links.
 
@@ -22,6 +23,8 @@ pub mod claim;
 pub mod holder;
 pub mod round;
 pub mod spool;
+pub mod protocol;
+pub mod ssh;
 
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,8 @@ use minder_os::sync::{Condvar, Mutex};
 use minder_record::agents::AgentKey;
 use minder_record::writer::JournalWriter;
 
-use crate::config::RunConfig;
+use crate::config::{AgentConfig, RunConfig};
+use crate::served::Served;
 use crate::text::os_error_text;
 
 /// What the threads of an agent share.
@@ -28,6 +29,8 @@ pub(crate) struct Agent {
     pub(crate) attempt: u32,
     pub(crate) journal: Arc<JournalWriter>,
     pub(crate) lost_after: Duration,
+    /// Where its jobs come from, and its journal goes to, if it has no part in the directory of the run.
+    pub(crate) served: Option<Arc<Served>>,
     state: Mutex<State>,
     /// Notified when the agent ends, and when others should read its beat soon.
     changed: Condvar,
@@ -50,21 +53,33 @@ impl Agent {
     /// The directory of the run cannot be written, or is not that of a run of this user.
     pub(crate) fn begin(config: &RunConfig) -> Result<Option<Arc<Self>>> {
         let Some(agent) = &config.record.agent else { return Ok(None) };
+        let mut own = Self::start(agent, minder_os::machine::name(), config.record.sync)?;
+        if agent.is_served {
+            own.served = Some(Served::start(Arc::clone(&own.journal))?);
+        }
+        Ok(Some(Arc::new(own)))
+    }
+
+    /// Becomes an agent of a run. `node` is the name of the machine that runs the jobs.
+    ///
+    /// # Errors
+    /// The directory of the run cannot be written, or is not that of a run of this user.
+    pub(crate) fn start(config: &AgentConfig, node: String, sync: bool) -> Result<Self> {
+        let AgentConfig { run, attempt, lost_after, .. } = config;
         let key = AgentKey::random();
-        let node = minder_os::machine::name();
-        let sync = config.record.sync;
-        let journal = JournalWriter::of_agent(&agent.run, key, agent.attempt, node, sync)?;
+        let journal = JournalWriter::of_agent(run, key, *attempt, node, sync)?;
         let beat = BeatWriter::create(journal.dir())?;
         let state = State { beat, claimed: 0, recorded: 0, is_urgent: false, has_ended: false };
-        Ok(Some(Arc::new(Self {
-            run: agent.run.clone(),
+        Ok(Self {
+            run: run.clone(),
             key,
-            attempt: agent.attempt,
+            attempt: *attempt,
             journal: Arc::new(journal),
-            lost_after: agent.lost_after,
+            lost_after: *lost_after,
+            served: None,
             state: Mutex::new(state),
             changed: Condvar::new(),
-        })))
+        })
     }
 
     /// Counts jobs that this agent is to run. Others learn of it soon: they wait for it.
@@ -78,6 +93,9 @@ impl Agent {
 
     /// Counts jobs that have a result. When none is left, others learn of it soon, and need not wait.
     pub(crate) fn note_recorded(&self, jobs: u64) {
+        if let Some(served) = &self.served {
+            served.notify();
+        }
         let mut state = self.state.lock();
         state.recorded += jobs;
         if state.open() == 0 {
@@ -93,6 +111,9 @@ impl Agent {
 
     /// Ends the beats.
     pub(crate) fn end(&self) {
+        if let Some(served) = &self.served {
+            served.end();
+        }
         self.state.lock().has_ended = true;
         self.changed.notify_all();
     }

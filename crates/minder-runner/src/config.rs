@@ -12,6 +12,7 @@ use std::time::Duration;
 use minder::Termination;
 use minder::jobs::HaltPolicy;
 use minder_record::manifest::InputSource;
+use minder_cluster::ssh::Host;
 use minder_template::Template;
 
 use crate::conditions::Conditions;
@@ -267,12 +268,23 @@ pub struct RecordConfig {
 /// The agents of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentsConfig {
-    /// The number of agents on this machine.
-    pub local: u32,
+    /// Where each agent runs its jobs.
+    pub places: Vec<Place>,
+    /// ssh, with its options.
+    pub ssh: Vec<OsString>,
     /// The program of an agent: minder.
     pub program: PathBuf,
     /// An agent is lost if its beat has not changed for this time.
     pub lost_after: Duration,
+}
+
+/// Where an agent runs its jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// A host that is reached by ssh. `None`: this machine.
+    pub host: Option<Host>,
+    /// How many jobs it runs at once, in place of what the run asks for.
+    pub jobs: Option<String>,
 }
 
 /// A run that other processes work on, too. This process is one of its agents.
@@ -284,6 +296,8 @@ pub struct AgentConfig {
     pub attempt: u32,
     /// Another agent is lost if its beat has not changed for this time.
     pub lost_after: Duration,
+    /// `true` if it gets jobs by its standard input, from a link. The directory is a private one then.
+    pub is_served: bool,
 }
 
 /// The order in which jobs start.

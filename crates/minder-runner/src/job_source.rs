@@ -30,6 +30,10 @@ pub(crate) fn job_source(
     observer: &dyn Observer,
 ) -> Result<JobSource> {
     if let Some(agent) = recorder.and_then(RunRecorder::agent) {
+        if let Some(served) = &agent.served {
+            served.begin(slots as u64);
+            return Ok(JobSource::Served(Arc::clone(served)));
+        }
         return Ok(JobSource::Claimed(Box::new(ClaimedJobs::open(Arc::clone(agent), slots)?)));
     }
     if let Some(pipe) = &config.pipe {

@@ -45,10 +45,17 @@ impl LocalAgents {
     pub(crate) fn start(config: &AgentsConfig, run: &Path, attempt: u32) -> Result<Self> {
         let mut set = ChildSet::new(ChildSetOptions::default())?;
         let mut agents = Vec::new();
-        for _ in 0..config.local {
+        for place in &config.places {
             let mut command = Command::new(&config.program);
             command.args(["agent", "--attempt", &attempt.to_string(), "--lost-after"]);
-            command.arg(config.lost_after.as_secs().max(1).to_string()).arg(run);
+            command.arg(config.lost_after.as_secs().max(1).to_string());
+            if let Some(host) = &place.host {
+                command.args(["--host", &host.login]);
+            }
+            if let Some(jobs) = &place.jobs {
+                command.args(["--jobs", jobs]);
+            }
+            command.arg(run);
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
             let options = SpawnOptions::default().output_mode(OutputMode::Stream);
             agents.push(set.spawn(&command, options).context("cannot start an agent")?);

@@ -32,6 +32,7 @@ use minder_os::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::block_source::BlockSource;
 use crate::claimed_jobs::ClaimedJobs;
+use crate::served::Served;
 use crate::confirm::ConfirmPrompt;
 use crate::input::ArgumentReader;
 use crate::input::JobArgs;
@@ -102,6 +103,8 @@ pub(crate) enum JobSource {
     Blocks(Box<BlockSource>),
     /// Ranges of a run that several agents work on.
     Claimed(Box<ClaimedJobs>),
+    /// Jobs that a link sends.
+    Served(Arc<Served>),
     /// Results of agents.
     Remote(Box<RemoteResults>),
 }
@@ -132,6 +135,10 @@ impl JobSource {
             Self::Blocks(..) | Self::Unread(..) => Ok(None),
             Self::Ordered(ordered) => Ok(ordered.next()?.map(|(number, item)| Task::new(number, item))),
             Self::Claimed(claimed) => Ok(claimed.next()?.map(|(number, item)| {
+                *created += 1;
+                Task::new(number, item)
+            })),
+            Self::Served(served) => Ok(served.next().map(|(number, item)| {
                 *created += 1;
                 Task::new(number, item)
             })),
@@ -205,7 +212,7 @@ impl JobQueue {
             JobSource::Unread(reader, _) => (reader.total(), true, None),
             JobSource::Ordered(ordered) => (Some(ordered.total()), false, None),
             // It waits for other machines.
-            JobSource::Claimed(_) => (None, true, None),
+            JobSource::Claimed(_) | JobSource::Served(_) => (None, true, None),
             JobSource::Remote(remote) => (remote.total, true, None),
             // With `--tee`, each set of values is a job. Otherwise each block is one.
             JobSource::Blocks(blocks) => {

@@ -445,9 +445,12 @@ impl RunRecorder {
                 return;
             }
         }
-        if self.agent.is_some() {
+        if let Some(agent) = &self.agent {
             // The coordinator shows the output, and says so if it misses this event.
             let _ = self.append_end(finished);
+            if let Some(served) = &agent.served {
+                served.finish();
+            }
             return;
         }
         if shown

@@ -382,6 +382,9 @@ fn start_beats<'scope>(
     let agent = context.recorder.agent()?;
     let beat = move || {
         let cancel = || context.interrupt();
+        if let Some(served) = &agent.served {
+            return served.watch(cancel, |error| context.fail(error));
+        }
         match Round::open(&agent.run, agent.attempt) {
             Ok(round) => agent.beat(&round, cancel, |error| context.fail(error)),
             Err(error) => context.fail(error.to_string()),

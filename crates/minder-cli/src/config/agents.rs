@@ -1,30 +1,101 @@
 //! `--on`: where the jobs of a run are run, and the flags that cannot be used with it.
 
+use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use minder_runner::config::AgentsConfig;
+use minder_cluster::ssh::Host;
+use minder_runner::config::{AgentsConfig, Place};
 
 use crate::flags::RunFlags;
 
 /// The most agents on one machine.
 const LOCAL_MAX: u32 = 64;
+/// The most hosts.
+const HOSTS_MAX: usize = 1000;
+/// The largest file of hosts.
+const FILE_MAX: u64 = 1 << 20;
 
 /// Returns the agents that run the jobs, if any do.
 ///
 /// # Errors
 /// The place is not known, or another flag needs what agents do not have.
 pub(super) fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
-    let Some(place) = &flags.on else { return Ok(None) };
-    let local = place.strip_prefix("local:").and_then(|number| number.parse().ok());
-    let Some(local) = local.filter(|local| (1..=LOCAL_MAX).contains(local)) else {
-        bail!("--on: invalid place `{place}`: expected local:N, with N from 1 to {LOCAL_MAX}");
-    };
+    let mut places = Vec::new();
+    if let Some(place) = &flags.on {
+        places = parse(place).with_context(|| format!("--on: invalid place `{place}`"))?;
+    }
+    if let Some(path) = &flags.hosts {
+        let add = || -> Result<()> {
+            for line in read_hosts(path)?.lines().map(str::trim) {
+                if !line.is_empty() && !line.starts_with('#') {
+                    places.push(place_of(line)?);
+                }
+            }
+            Ok(())
+        };
+        let mut add = add;
+        add().with_context(|| format!("--hosts: cannot use `{}`", path.display()))?;
+        if places.is_empty() {
+            bail!("--hosts: `{}` names no host", path.display());
+        }
+    }
+    if places.is_empty() {
+        return Ok(None);
+    }
+    if places.len() > HOSTS_MAX {
+        bail!("--on: {} hosts are more than {HOSTS_MAX}", places.len());
+    }
     if let Some((flag, why)) = refused(flags) {
         bail!("`{flag}` cannot be used with `--on`: {why}");
     }
     let program = std::env::current_exe().context("cannot find the program of an agent")?;
-    Ok(Some(AgentsConfig { local, program, lost_after: Duration::from_secs(flags.lost_after) }))
+    let ssh = ssh_command(&flags.ssh)?;
+    Ok(Some(AgentsConfig { places, program, ssh, lost_after: Duration::from_secs(flags.lost_after) }))
+}
+
+/// Returns the words of --ssh.
+///
+/// # Errors
+/// It has none.
+pub(crate) fn ssh_command(text: &OsStr) -> Result<Vec<OsString>> {
+    let bytes = text.as_encoded_bytes();
+    let words = bytes.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let words: Vec<OsString> =
+        words.map(|word| minder_os::encoding::os_string_from_encoded(word.to_vec())).collect();
+    if words.is_empty() {
+        bail!("--ssh: no command");
+    }
+    Ok(words)
+}
+
+fn parse(place: &str) -> Result<Vec<Place>> {
+    if let Some(number) = place.strip_prefix("local:") {
+        let number = number.parse().ok().filter(|number| (1..=LOCAL_MAX).contains(number));
+        let number = number.with_context(|| format!("expected local:N, with N from 1 to {LOCAL_MAX}"))?;
+        return Ok(vec![Place { host: None, jobs: None }; number as usize]);
+    }
+    let Some(hosts) = place.strip_prefix("ssh:") else { bail!("expected ssh:HOST,HOST…") };
+    hosts.split(',').map(place_of).collect()
+}
+
+/// Returns the agent of one host.
+fn place_of(text: &str) -> Result<Place> {
+    let host: Host = text.trim().parse().map_err(anyhow::Error::msg)?;
+    let jobs = host.jobs.clone();
+    Ok(Place { host: (host.login != Host::HERE).then_some(host), jobs })
+}
+
+fn read_hosts(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path)?;
+    file.take(FILE_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_MAX {
+        bail!("it is larger than {} MiB", FILE_MAX >> 20);
+    }
+    Ok(text)
 }
 
 /// Returns a flag that agents cannot obey, and why.

@@ -30,6 +30,7 @@ mod seed;
 mod output_files;
 mod agents;
 
+pub(crate) use agents::ssh_command;
 pub(crate) use self::conflicts::{check as check_conflicts, exclusion, missing};
 pub(crate) use self::control::check_single_limit;
 pub(crate) use self::input::{CompatMode, ParsedCommandLine};

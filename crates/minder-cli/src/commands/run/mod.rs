@@ -14,6 +14,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use minder::guard::{ExitMode, GuardOptions, ProcessGuard};
 use minder::{Availability, Backend};
+use minder_runner::{link, served};
 use minder_runner::config::ResumeMode;
 use minder_runner::{
     Inherited, Interrupted, Notice, Observer, RunEnd, RunReport, RunRequest, exit_status, list_commands,
@@ -46,7 +47,20 @@ pub(crate) fn resume(flags: AttemptFlags, mode: ResumeMode) -> Result<ExitCode> 
 
 /// Runs jobs of a run as one of its agents: `minder agent`. Returns as [`execute`] does.
 pub(crate) fn agent(flags: &AgentFlags) -> Result<ExitCode> {
-    execute(|| Plan::agent(flags), &[])
+    if let Some(mark) = &flags.serve {
+        let start = served::greet(mark, env!("CARGO_PKG_VERSION"))?;
+        return execute(
+            || Plan::served(&start).inspect_err(|error| served::refuse(&format_error(error))),
+            &[],
+        );
+    }
+    let Some(host) = &flags.host else { return execute(|| Plan::agent(flags), &[]) };
+    let config = plan::link(flags, host)?;
+    let mut guard = ProcessGuard::install(&GuardOptions::new())?;
+    match link::work(&config, &mut guard, &message) {
+        Ok(()) => guard.exit(0),
+        Err(error) => fail(guard, &error),
+    }
 }
 
 /// Runs what is planned. Returns only from a dry run, or if the run cannot start before the guard is

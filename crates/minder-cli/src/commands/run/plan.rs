@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use minder::Command;
+use minder_cluster::protocol::{self, Start};
 use minder_cluster::spool::SpoolReader;
+use minder_cluster::ssh::Program;
 use minder_record::event::OsBytes;
 use minder_record::lookup;
 use minder_record::manifest::{FileFingerprint, InputSource, Manifest};
@@ -17,6 +19,8 @@ use minder_record::store;
 use minder_runner::config::{
     AgentConfig, BY_JOBLOG, Control, PipeInput, ResumeMode, RunConfig, SLOTS, TemplateCopy, absolute_path,
 };
+use minder_runner::link::LinkConfig;
+use minder_runner::served;
 use minder_runner::input::{ArgumentReader, InputPlan, LineLimit};
 use minder_runner::{Notice, spawn_command, stdin_source};
 use minder_template::{Job, Options, Template, shell_word};
@@ -125,33 +129,64 @@ impl Plan {
 
     /// Plans the work of an agent: the jobs that it claims, with the flags of the record. Nothing is shown.
     pub(super) fn agent(flags: &AgentFlags) -> Result<Self> {
-        let run = std::path::absolute(&flags.run)?;
-        let manifest = Manifest::read(&run)?;
-        let saved = recorded::typed_flags(&manifest).context("the manifest is damaged")?;
+        let (run, manifest, names) = shared_run(flags)?;
         let arguments = match &manifest.input {
             InputSource::Arguments { .. } => manifest.arguments(&run)?,
             _ => Vec::new(),
         };
-        let mut own: Vec<OsString> = vec!["--quiet".into()];
-        if let Some(jobs) = &flags.jobs {
-            own.extend(["--jobs".into(), jobs.clone()]);
-        }
-        let all = recorded::parse(&manifest, &[&saved, &own], &arguments)
-            .map_err(|error| anyhow::anyhow!(clap_error_line(&error, &Flags::interface(), &[])))?;
         let cwd = PathBuf::from(manifest.cwd.to_os());
         std::env::set_current_dir(&cwd)
             .with_context(|| format!("cannot change to the directory of the run, `{}`", cwd.display()))?;
-        let compat = if all.parallel_env { CompatMode::Parallel } else { CompatMode::Own };
-        // As in a resumed run: the flags were checked when it began.
-        let parsed = Parsed::new(&all, saved, Some(ResumeMode::Rest), compat, None)?;
-        let names = SpoolReader::open(&run)?.names()?.iter().map(OsBytes::to_os).collect();
-        let mut plan = Self::open_parsed(*all, parsed, Some(names))?;
-        let config = &mut plan.config;
-        config.record.agent = Some(AgentConfig {
+        let agent = AgentConfig {
             run,
             attempt: flags.attempt,
             lost_after: Duration::from_secs(flags.lost_after),
-        });
+            is_served: false,
+        };
+        Self::of_agent(&manifest, &arguments, names, flags.jobs.as_deref(), agent)
+    }
+
+    /// Plans the work of an agent that gets its jobs from a link.
+    pub(super) fn served(start: &Start) -> Result<Self> {
+        let manifest: Manifest =
+            serde_json::from_value(start.manifest.clone()).context("the manifest is damaged")?;
+        let run = served::create_dir(&start.run)?;
+        let home = std::env::home_dir().context("this user has no home directory")?;
+        let dir = start.dir.as_ref().map_or(home.clone(), |dir| home.join(dir.to_os()));
+        std::env::set_current_dir(&dir).with_context(|| format!("cannot change to `{}`", dir.display()))?;
+        let names = start.names.iter().map(OsBytes::to_os).collect();
+        let lost_after = protocol::LINK_SILENCE_MAX;
+        let agent = AgentConfig { run, attempt: start.attempt, lost_after, is_served: true };
+        let jobs = start.jobs.as_ref().map(OsString::from);
+        let mut plan = Self::of_agent(&manifest, &[], names, jobs.as_deref(), agent)?;
+        // The link waits for the disk, if that is wanted.
+        plan.config.record.sync = false;
+        Ok(plan)
+    }
+
+    fn of_agent(
+        manifest: &Manifest,
+        arguments: &[OsString],
+        names: Vec<OsString>,
+        jobs: Option<&OsStr>,
+        agent: AgentConfig,
+    ) -> Result<Self> {
+        let saved = recorded::typed_flags(manifest).context("the manifest is damaged")?;
+        let mut own: Vec<OsString> = vec!["--quiet".into()];
+        if let Some(jobs) = jobs {
+            own.extend(["--jobs".into(), jobs.to_owned()]);
+        }
+        let mut all = recorded::parse(manifest, &[&saved, &own], arguments)
+            .map_err(|error| anyhow::anyhow!(clap_error_line(&error, &Flags::interface(), &[])))?;
+        // Those are of the coordinator, and so is the file that --hosts names.
+        all.on = None;
+        all.hosts = None;
+        let compat = if all.parallel_env { CompatMode::Parallel } else { CompatMode::Own };
+        // As in a resumed run: the flags were checked when it began.
+        let parsed = Parsed::new(&all, saved, Some(ResumeMode::Rest), compat, None)?;
+        let mut plan = Self::open_parsed(*all, parsed, Some(names))?;
+        let config = &mut plan.config;
+        config.record.agent = Some(agent);
         config.record.agents = None;
         config.record.mode = None;
         config.record.by_joblog = false;
@@ -224,6 +259,50 @@ impl Plan {
         config.record.stdin = stdin;
         Ok(Self { config, arguments, display, dry_run, surroundings })
     }
+}
+
+/// Returns what an agent has to know of the run that it works on: its directory, its manifest, and the names of
+/// its columns.
+fn shared_run(flags: &AgentFlags) -> Result<(PathBuf, Manifest, Vec<OsString>)> {
+    let run = std::path::absolute(flags.run.as_deref().context("no directory")?)?;
+    let manifest = Manifest::read(&run)?;
+    let names = SpoolReader::open(&run)?.names()?.iter().map(OsBytes::to_os).collect();
+    Ok((run, manifest, names))
+}
+
+/// Returns the configuration of the link to a host.
+pub(super) fn link(flags: &AgentFlags, host: &str) -> Result<LinkConfig> {
+    let (run, manifest, names) = shared_run(flags)?;
+    let saved = recorded::typed_flags(&manifest).context("the manifest is damaged")?;
+    let all = recorded::parse(&manifest, &[&saved], &[])
+        .map_err(|error| anyhow::anyhow!(clap_error_line(&error, &Flags::interface(), &[])))?;
+    let names: Vec<OsBytes> = names.iter().map(|name| OsBytes::from(name.as_os_str())).collect();
+    let start = Start {
+        run: run_id(&run),
+        attempt: flags.attempt,
+        manifest: serde_json::to_value(&manifest)?,
+        names,
+        jobs: flags.jobs.as_ref().and_then(|jobs| jobs.to_str()).map(str::to_owned),
+        env: Vec::new(),
+        dir: None,
+    };
+    Ok(LinkConfig {
+        agent: AgentConfig {
+            run,
+            attempt: flags.attempt,
+            lost_after: Duration::from_secs(flags.lost_after),
+            is_served: false,
+        },
+        host: host.parse().map_err(anyhow::Error::msg)?,
+        ssh: config::ssh_command(&all.ssh)?,
+        program: Program {
+            path: std::env::current_exe().context("cannot find this program")?,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+        start,
+        grace: Duration::from_secs(all.grace),
+        sync: all.record.sync,
+    })
 }
 
 /// Returns the flags that change the directory and the environment of jobs, for a dry run. Its commands do

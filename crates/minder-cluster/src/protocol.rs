@@ -1,0 +1,285 @@
+//! What a link and the agent at its other end say to each other, over the standard input and output of ssh.
+//!
+//! Each message is a frame: its length in four bytes, the kind in one, and the content. The link is the
+//! process that started ssh. It makes the claims and keeps the journal; the agent runs jobs that it is given.
+//!
+//! | from the link | from the agent |
+//! | --- | --- |
+//! | | [`Hello`]: version, machine |
+//! | [`Start`]: the command, the flags | |
+//! | | `Ready`: how many jobs it runs at once |
+//! | `Job`: a number and arguments | `Output`: bytes of a file with saved output |
+//! | `Finish`: no job follows | `Journal`: lines for the journal |
+//! | `Cancel`: end the jobs that run | `End`: everything was sent |
+//! | `Beat`: the answer to one | `Beat`: a number, every [`BEAT_INTERVAL`] |
+//!
+//! Both notice a dead link without comparing clocks. The agent kills its jobs if the newest beat that was
+//! answered was *sent* more than [`AGENT_SILENCE_MAX`] ago. The link counts the agent as lost if it *received*
+//! nothing for [`LINK_SILENCE_MAX`], and never answers again. What is received was sent before, so the jobs
+//! are dead before they run elsewhere, whichever direction fails.
+
+use std::io;
+use std::time::Duration;
+
+use minder::frame::{FrameDecoder, FrameFormat};
+use minder_record::event::OsBytes;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The version of the messages. Both ends have the same.
+pub const VERSION: u32 = 1;
+/// The longest message: a line of a journal, and its kind.
+pub const MESSAGE_MAX: usize = minder_record::codec::LINE_MAX + 1;
+/// The most bytes of output in one message.
+pub const OUTPUT_MAX: usize = 256 << 10;
+/// The time between two beats.
+pub const BEAT_INTERVAL: Duration = Duration::from_secs(5);
+/// An agent kills its jobs if the newest beat that was answered is older.
+pub const AGENT_SILENCE_MAX: Duration = Duration::from_secs(12);
+/// A link counts its agent as lost after this time without a message.
+pub const LINK_SILENCE_MAX: Duration = Duration::from_secs(20);
+
+const FORMAT: FrameFormat = FrameFormat::LengthBe32;
+
+/// The first message of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The version of the messages.
+    pub protocol: u32,
+    /// The version of the program.
+    pub version: String,
+    /// The name of its machine.
+    pub node: String,
+}
+
+/// What an agent has to know of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// The id of the run.
+    pub run: String,
+    /// The attempt that submitted the jobs.
+    pub attempt: u32,
+    /// The manifest of the run, with the command and the flags. It has no arguments.
+    pub manifest: serde_json::Value,
+    /// The names of the columns of arguments.
+    pub names: Vec<OsBytes>,
+    /// How many jobs run at once, in place of what the run asks for.
+    pub jobs: Option<String>,
+    /// Variables of the environment of jobs.
+    pub env: Vec<(OsBytes, OsBytes)>,
+    /// The directory of jobs, below the home directory if it is relative. `None` is the home directory.
+    pub dir: Option<OsBytes>,
+}
+
+/// A message of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToAgent {
+    /// The first one.
+    Start(Box<Start>),
+    /// A job to run.
+    Job {
+        /// Its number.
+        number: u64,
+        /// Its arguments.
+        columns: Vec<OsBytes>,
+    },
+    /// No job follows.
+    Finish,
+    /// The jobs that run are to end.
+    Cancel,
+    /// The beat with this number has arrived.
+    Beat(u64),
+}
+
+/// A message of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FromAgent {
+    /// The first one.
+    Hello(Hello),
+    /// It can run so many jobs at once.
+    Ready(u64),
+    /// It cannot work, for this reason.
+    Refused(String),
+    /// More of a file with saved output.
+    Output {
+        /// The name of the file.
+        file: String,
+        /// The bytes that follow those sent before.
+        bytes: Vec<u8>,
+    },
+    /// Complete lines for its journal. The output that they refer to was sent before.
+    Journal(Vec<u8>),
+    /// It works.
+    Beat(u64),
+    /// Nothing follows.
+    End,
+}
+
+const START: u8 = b's';
+const JOB: u8 = b'j';
+const FINISH: u8 = b'f';
+const CANCEL: u8 = b'c';
+const BEAT: u8 = b'b';
+const HELLO: u8 = b'h';
+const READY: u8 = b'r';
+const REFUSED: u8 = b'x';
+const OUTPUT: u8 = b'o';
+const JOURNAL: u8 = b'l';
+const END: u8 = b'e';
+
+/// A message that can be sent.
+pub trait Message: Sized {
+    /// Appends the kind and the content.
+    fn write(&self, out: &mut Vec<u8>);
+
+    /// Reads them back. `None` if no message is written in this way.
+    fn read(kind: u8, content: &[u8]) -> Option<Self>;
+
+    /// Appends the message as a frame. A message that is too long for one is left out, and `false` returned.
+    ///
+    /// ```
+    /// use minder_cluster::protocol::{Decoder, Message as _, ToAgent};
+    ///
+    /// let mut bytes = Vec::new();
+    /// assert!(ToAgent::Beat(7).encode(&mut bytes));
+    /// let mut decoder = Decoder::new();
+    /// let mut rest = &bytes[..];
+    /// assert_eq!(decoder.next(&mut rest)?, Some(ToAgent::Beat(7)));
+    /// assert_eq!(decoder.next::<ToAgent>(&mut rest)?, None);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    fn encode(&self, out: &mut Vec<u8>) -> bool {
+        let mut message = Vec::new();
+        self.write(&mut message);
+        message.len() <= MESSAGE_MAX && FORMAT.encode(&message, out).is_ok()
+    }
+}
+
+impl Message for ToAgent {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Start(start) => write_json(START, start, out),
+            Self::Job { number, columns } => {
+                out.push(JOB);
+                out.extend(number.to_be_bytes());
+                for column in columns {
+                    let bytes = &column.0;
+                    out.extend((bytes.len() as u64).to_be_bytes());
+                    out.extend(bytes);
+                }
+            }
+            Self::Finish => out.push(FINISH),
+            Self::Cancel => out.push(CANCEL),
+            Self::Beat(number) => write_number(BEAT, *number, out),
+        }
+    }
+
+    fn read(kind: u8, mut content: &[u8]) -> Option<Self> {
+        Some(match kind {
+            START => Self::Start(read_json(content)?),
+            JOB => {
+                let number = take_number(&mut content)?;
+                let mut columns = Vec::new();
+                while !content.is_empty() {
+                    let len = usize::try_from(take_number(&mut content)?).ok()?;
+                    let (bytes, rest) = content.split_at_checked(len)?;
+                    columns.push(OsBytes(bytes.to_vec()));
+                    content = rest;
+                }
+                Self::Job { number, columns }
+            }
+            FINISH => Self::Finish,
+            CANCEL => Self::Cancel,
+            BEAT => Self::Beat(take_number(&mut content)?),
+            _ => return None,
+        })
+    }
+}
+
+impl Message for FromAgent {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Hello(hello) => write_json(HELLO, hello, out),
+            Self::Ready(slots) => write_number(READY, *slots, out),
+            Self::Refused(why) => {
+                out.push(REFUSED);
+                out.extend(why.as_bytes());
+            }
+            Self::Output { file, bytes } => {
+                out.push(OUTPUT);
+                out.extend(file.as_bytes());
+                out.push(0);
+                out.extend(bytes);
+            }
+            Self::Journal(lines) => {
+                out.push(JOURNAL);
+                out.extend(lines);
+            }
+            Self::Beat(number) => write_number(BEAT, *number, out),
+            Self::End => out.push(END),
+        }
+    }
+
+    fn read(kind: u8, mut content: &[u8]) -> Option<Self> {
+        Some(match kind {
+            HELLO => Self::Hello(read_json(content)?),
+            READY => Self::Ready(take_number(&mut content)?),
+            REFUSED => Self::Refused(String::from_utf8_lossy(content).into_owned()),
+            OUTPUT => {
+                let end = content.iter().position(|byte| *byte == 0)?;
+                let (file, bytes) = content.split_at(end);
+                let file = str::from_utf8(file).ok()?.to_owned();
+                Self::Output { file, bytes: bytes[1..].to_vec() }
+            }
+            JOURNAL => Self::Journal(content.to_vec()),
+            BEAT => Self::Beat(take_number(&mut content)?),
+            END => Self::End,
+            _ => return None,
+        })
+    }
+}
+
+fn write_number(kind: u8, number: u64, out: &mut Vec<u8>) {
+    out.push(kind);
+    out.extend(number.to_be_bytes());
+}
+
+fn take_number(content: &mut &[u8]) -> Option<u64> {
+    let (number, rest) = content.split_first_chunk::<8>()?;
+    *content = rest;
+    Some(u64::from_be_bytes(*number))
+}
+
+fn write_json(kind: u8, content: &impl Serialize, out: &mut Vec<u8>) {
+    out.push(kind);
+    // It has texts and numbers only, so nothing can fail.
+    out.extend(serde_json::to_vec(content).unwrap_or_default());
+}
+
+fn read_json<T: DeserializeOwned>(content: &[u8]) -> Option<T> {
+    serde_json::from_slice(content).ok()
+}
+
+/// Makes messages of bytes as they arrive.
+#[derive(Debug)]
+pub struct Decoder(FrameDecoder);
+
+impl Decoder {
+    /// Creates one that has read nothing.
+    #[allow(clippy::new_without_default)] // A default of a decoder says nothing.
+    pub fn new() -> Self {
+        Self(FrameDecoder::new(FORMAT).max_frame_bytes(MESSAGE_MAX))
+    }
+
+    /// Takes the next message from `bytes`, or all of them if it is not complete.
+    ///
+    /// # Errors
+    /// The bytes are no message. The connection is of no use any more.
+    pub fn next<M: Message>(&mut self, bytes: &mut &[u8]) -> io::Result<Option<M>> {
+        let damaged = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+        let frame = self.0.next_frame(bytes).map_err(|error| damaged(error.to_string()))?;
+        let Some(frame) = frame else { return Ok(None) };
+        let message = frame.bytes().split_first().and_then(|(kind, content)| M::read(*kind, content));
+        message.map(Some).ok_or_else(|| damaged("a message that minder does not write".to_owned()))
+    }
+}

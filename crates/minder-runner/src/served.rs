@@ -1,0 +1,413 @@
+//! An agent on a host that does not see the directory of the run: it gets jobs from a link, and sends back
+//! what it records.
+//!
+//! The agent works as any other, in a private directory that is removed at the end. What it appends to its
+//! journal and to its files of saved output is copied to the link, byte by byte. The journal is sent after the
+//! output that it refers to.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use minder_cluster::protocol::{
+    AGENT_SILENCE_MAX, BEAT_INTERVAL, Decoder, FromAgent, Hello, MESSAGE_MAX, Message as _, OUTPUT_MAX, Start,
+    ToAgent, VERSION,
+};
+use minder_os::files::{create_private_dir, create_private_file, open_no_follow};
+use minder_os::sync::{Condvar, Mutex};
+use minder_record::agents::{AgentKey, JOURNAL};
+use minder_record::event::OsBytes;
+use minder_record::store::{FileKind, file_kind};
+use minder_record::writer::JournalWriter;
+
+use crate::input::JobArgs;
+use crate::read_range::read_range;
+use crate::text::os_error_text;
+
+/// The beginning of the names of private directories.
+const DIR_PREFIX: &str = "minder-agent-";
+/// The file in a private directory that is locked as long as its agent works.
+const LOCK: &str = "lock";
+/// A process that has not ended this long after the link was lost is killed.
+const END_MAX: Duration = Duration::from_secs(3);
+/// The time in which the last messages have to be sent.
+const FLUSH_MAX: Duration = Duration::from_secs(20);
+
+/// Says hello, and waits for what there is to do. `mark` begins the line before the first message.
+///
+/// # Errors
+/// The link has ended, or sends something else.
+pub fn greet(mark: &str, version: &str) -> Result<Start> {
+    let hello = Hello { protocol: VERSION, version: version.to_owned(), node: minder_os::machine::name() };
+    let mut bytes = format!("{mark} hello\n").into_bytes();
+    FromAgent::Hello(hello).encode(&mut bytes);
+    write(&bytes)?;
+    let mut stdin = io::stdin().lock();
+    let mut length = [0; 4];
+    stdin.read_exact(&mut length).context("the link has ended")?;
+    let length_max = u32::try_from(MESSAGE_MAX).unwrap_or(u32::MAX);
+    let length = u32::from_be_bytes(length).min(length_max);
+    let mut content = vec![0; length as usize];
+    stdin.read_exact(&mut content).context("the link has ended")?;
+    match content.split_first().and_then(|(kind, content)| ToAgent::read(*kind, content)) {
+        Some(ToAgent::Start(start)) => Ok(*start),
+        _ => bail!("the link sends something else than the start of a run"),
+    }
+}
+
+/// Tells the link why this agent cannot work.
+pub fn refuse(why: &str) {
+    let mut bytes = Vec::new();
+    FromAgent::Refused(why.to_owned()).encode(&mut bytes);
+    let _ = write(&bytes);
+}
+
+/// Creates the private directory of an agent, and in it that of the run, with this id. Removes those that
+/// agents have left which were killed.
+///
+/// # Errors
+/// A directory cannot be created.
+pub fn create_dir(run: &str) -> Result<PathBuf> {
+    let temporary = std::env::temp_dir();
+    let entries = fs::read_dir(&temporary).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| is_private_name(entry.file_name().to_str())) {
+        remove_left(&entry.path());
+    }
+    let dir = temporary.join(format!("{DIR_PREFIX}{}", AgentKey::random()));
+    let create = || -> io::Result<PathBuf> {
+        create_private_dir(&dir)?;
+        let lock = create_private_file(&dir.join(LOCK))?;
+        lock.lock()?;
+        // It is locked until this process ends, however it ends.
+        std::mem::forget(lock);
+        let run = dir.join(run);
+        create_private_dir(&run)?;
+        Ok(run)
+    };
+    create().with_context(|| format!("cannot create a directory in `{}`", temporary.display()))
+}
+
+fn is_private_name(name: Option<&str>) -> bool {
+    name.and_then(|name| name.strip_prefix(DIR_PREFIX)).is_some_and(|key| key.parse::<AgentKey>().is_ok())
+}
+
+/// Removes the directory of an agent that has ended.
+fn remove_left(dir: &Path) {
+    // A directory of another user cannot be opened, and a link is not followed.
+    if fs::symlink_metadata(dir).is_ok_and(|metadata| metadata.is_dir())
+        && open_no_follow(&dir.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
+    {
+        let _ = fs::remove_dir_all(dir);
+    }
+}
+
+/// Writes to standard output. No other thread of an agent does so.
+fn write(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes)?;
+    stdout.flush()
+}
+
+/// The connection of an agent to its link.
+#[derive(Debug)]
+pub(crate) struct Served {
+    journal: Arc<JournalWriter>,
+    state: Mutex<State>,
+    /// Notified of each change.
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    jobs: VecDeque<(u64, Vec<OsBytes>)>,
+    /// How many jobs run at once, and whether that was sent.
+    slots: Option<u64>,
+    /// No job follows.
+    is_finished: bool,
+    /// The jobs that run are to end.
+    is_cancelled: bool,
+    /// Why there is no link any more.
+    lost: Option<String>,
+    /// The beats that were not answered: their numbers, and when each was sent.
+    beats: VecDeque<(u64, Instant)>,
+    /// When the newest beat was sent that was answered.
+    answered: Instant,
+    /// The journal may have grown.
+    has_news: bool,
+    /// No job runs any more.
+    has_ended: bool,
+    /// The journal is complete.
+    is_over: bool,
+    /// Everything was sent.
+    is_flushed: bool,
+}
+
+impl Served {
+    /// Starts to listen to the link, and to send what is appended to the journal.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub(crate) fn start(journal: Arc<JournalWriter>) -> Result<Arc<Self>> {
+        let state = State {
+            jobs: VecDeque::new(),
+            slots: None,
+            is_finished: false,
+            is_cancelled: false,
+            lost: None,
+            beats: VecDeque::new(),
+            answered: Instant::now(),
+            has_news: false,
+            has_ended: false,
+            is_over: false,
+            is_flushed: false,
+        };
+        let served = Arc::new(Self { journal, state: Mutex::new(state), changed: Condvar::new() });
+        // They end with the process: the one reads until the link ends, which is later.
+        for run in [Self::listen, Self::send] {
+            let served = Arc::clone(&served);
+            std::thread::Builder::new().spawn(move || run(&served)).context("cannot start a thread")?;
+        }
+        Ok(served)
+    }
+
+    /// Lets the link send jobs.
+    pub(crate) fn begin(&self, slots: u64) {
+        self.change(|state| state.slots = Some(slots));
+    }
+
+    /// Returns the next job, or `None` if none follows. Waits for it.
+    pub(crate) fn next(&self) -> Option<(u64, JobArgs)> {
+        let waits = |state: &mut State| {
+            state.jobs.is_empty() && !state.is_finished && !state.is_cancelled && state.lost.is_none()
+        };
+        let mut state = self.changed.wait_while(self.state.lock(), waits);
+        if state.is_cancelled || state.lost.is_some() {
+            return None;
+        }
+        let (number, columns) = state.jobs.pop_front()?;
+        Some((number, JobArgs::Columns(columns.iter().map(OsBytes::to_os).collect())))
+    }
+
+    /// Says that the journal may have grown.
+    pub(crate) fn notify(&self) {
+        self.change(|state| state.has_news = true);
+    }
+
+    /// Ends [`watch`](Self::watch).
+    pub(crate) fn end(&self) {
+        self.change(|state| state.has_ended = true);
+    }
+
+    /// Waits until the journal, which is complete, has been sent, and removes the private directory.
+    pub(crate) fn finish(&self) {
+        self.change(|state| state.is_over = true);
+        let waits = |state: &mut State| !state.is_flushed && state.lost.is_none();
+        drop(self.changed.wait_timeout_while(self.state.lock(), FLUSH_MAX, waits));
+        // That of the agent is in `agents` of that of the run.
+        if let Some(dir) = self.journal.dir().ancestors().nth(3)
+            && is_private_name(dir.file_name().and_then(|name| name.to_str()))
+        {
+            let _ = fs::remove_dir_all(dir);
+        }
+    }
+
+    /// Calls `cancel` if the jobs are to end, and `fail` if there is no link any more, and returns. Returns
+    /// without that when the agent ends.
+    pub(crate) fn watch(&self, cancel: impl FnOnce(), fail: impl FnOnce(String)) {
+        let mut cancel = Some(cancel);
+        let mut state = self.state.lock();
+        loop {
+            let is_cancelled = state.is_cancelled && cancel.is_some();
+            let silence = state.answered.elapsed();
+            if silence > AGENT_SILENCE_MAX {
+                state.lost.get_or_insert_with(|| format!("no answer for {} s", silence.as_secs()));
+            }
+            if let Some(why) = state.lost.clone() {
+                drop(state);
+                self.changed.notify_all();
+                // If this process hangs, its guardian kills the jobs.
+                let _ = std::thread::Builder::new().spawn(|| {
+                    minder_os::time::pause(END_MAX, None);
+                    std::process::abort();
+                });
+                return fail(format!("the link has ended: {why}"));
+            }
+            if is_cancelled && let Some(cancel) = cancel.take() {
+                drop(state);
+                cancel();
+                state = self.state.lock();
+                continue;
+            }
+            if state.has_ended {
+                return;
+            }
+            state = self.changed.wait_timeout(state, Duration::from_secs(1));
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock());
+        self.changed.notify_all();
+    }
+
+    /// Takes the messages of the link.
+    fn listen(&self) {
+        let mut decoder = Decoder::new();
+        let mut buffer = vec![0; 64 << 10];
+        let mut stdin = io::stdin().lock();
+        let why = loop {
+            let count = match stdin.read(&mut buffer) {
+                Ok(0) => break "it has closed the connection".to_owned(),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => break os_error_text(&error),
+            };
+            if let Err(error) = self.take(&mut decoder, &buffer[..count]) {
+                break error.to_string();
+            }
+        };
+        self.change(|state| state.lost = Some(why));
+    }
+
+    fn take(&self, decoder: &mut Decoder, mut bytes: &[u8]) -> io::Result<()> {
+        while let Some(message) = decoder.next(&mut bytes)? {
+            self.change(|state| match message {
+                ToAgent::Job { number, columns } => state.jobs.push_back((number, columns)),
+                ToAgent::Finish => state.is_finished = true,
+                ToAgent::Cancel => state.is_cancelled = true,
+                ToAgent::Beat(number) => {
+                    while let Some((sent, at)) = state.beats.front().copied().filter(|beat| beat.0 <= number) {
+                        if sent == number {
+                            state.answered = at;
+                        }
+                        state.beats.pop_front();
+                    }
+                }
+                ToAgent::Start(_) => (),
+            });
+        }
+        Ok(())
+    }
+
+    /// Sends beats, and what is appended.
+    fn send(&self) {
+        if let Err(error) = self.try_send() {
+            self.change(|state| _ = state.lost.get_or_insert(os_error_text(&error)));
+        }
+    }
+
+    fn try_send(&self) -> io::Result<()> {
+        let mut copied = Copied::default();
+        let mut next_beat = Instant::now();
+        let mut number = 0;
+        let mut bytes = Vec::new();
+        loop {
+            let state = self.state.lock();
+            let pause = next_beat.saturating_duration_since(Instant::now());
+            let waits =
+                |state: &mut State| !state.has_news && !state.is_over && state.slots.is_none() && state.lost.is_none();
+            let mut state = self.changed.wait_timeout_while(state, pause, waits);
+            if state.lost.is_some() || state.is_flushed {
+                return Ok(());
+            }
+            if let Some(slots) = state.slots.take() {
+                FromAgent::Ready(slots).encode(&mut bytes);
+            }
+            if Instant::now() >= next_beat {
+                number += 1;
+                next_beat = Instant::now() + BEAT_INTERVAL;
+                // Before it is sent: an answer cannot come earlier.
+                state.beats.push_back((number, Instant::now()));
+                FromAgent::Beat(number).encode(&mut bytes);
+            }
+            state.has_news = false;
+            let is_over = state.is_over;
+            drop(state);
+            write(&bytes)?;
+            bytes.clear();
+            copied.send_all(&self.journal)?;
+            if is_over {
+                FromAgent::End.encode(&mut bytes);
+                write(&bytes)?;
+                self.change(|state| state.is_flushed = true);
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// How much of the files of an agent was sent.
+#[derive(Debug, Default)]
+struct Copied {
+    journal: u64,
+    outputs: BTreeMap<String, u64>,
+    buffer: Vec<u8>,
+}
+
+impl Copied {
+    /// Sends what was appended.
+    fn send_all(&mut self, journal: &JournalWriter) -> io::Result<()> {
+        // What these bytes refer to is in the other files by now.
+        let until = journal.bytes();
+        if until == self.journal {
+            return Ok(());
+        }
+        for entry in fs::read_dir(journal.dir())? {
+            if let Ok(name) = entry?.file_name().into_string()
+                && file_kind(&name) == Some(FileKind::Output)
+            {
+                self.send_output(&journal.dir().join(&name), &name)?;
+            }
+        }
+        self.send_journal(&journal.dir().join(JOURNAL), until)
+    }
+
+    fn send_output(&mut self, path: &Path, name: &str) -> io::Result<()> {
+        let file = open_no_follow(path)?;
+        let until = file.metadata()?.len();
+        let mut at = self.outputs.get(name).copied().unwrap_or(0);
+        while at < until {
+            let bytes = read_part(&file, at, until.min(at + OUTPUT_MAX as u64))?;
+            at += bytes.len() as u64;
+            self.write(&FromAgent::Output { file: name.to_owned(), bytes })?;
+        }
+        self.outputs.insert(name.to_owned(), at);
+        Ok(())
+    }
+
+    fn send_journal(&mut self, path: &Path, until: u64) -> io::Result<()> {
+        let file = open_no_follow(path)?;
+        while self.journal < until {
+            let mut lines = read_part(&file, self.journal, until.min(self.journal + MESSAGE_MAX as u64 - 1))?;
+            // A message has whole lines, and no line is longer than a message.
+            let end = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            lines.truncate(end);
+            if end == 0 {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            self.journal += end as u64;
+            self.write(&FromAgent::Journal(lines))?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, message: &FromAgent) -> io::Result<()> {
+        self.buffer.clear();
+        message.encode(&mut self.buffer);
+        write(&self.buffer)
+    }
+}
+
+/// Reads the bytes of a file between two positions.
+fn read_part(file: &File, from: u64, to: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    read_range(file, from..to, |part| {
+        bytes.extend_from_slice(part);
+        Ok(())
+    })?;
+    Ok(bytes)
+}
