@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use minder::guard::Watchdog;
 use minder_cluster::beat::{BeatWriter, INTERVAL};
 use minder_cluster::round::Round;
 use minder_os::sync::{Condvar, Mutex};
@@ -18,6 +19,9 @@ use minder_record::writer::JournalWriter;
 use crate::config::{AgentConfig, RunConfig};
 use crate::served::Served;
 use crate::text::os_error_text;
+
+/// The time in which an agent that others count as lost soon has to kill its jobs.
+pub(crate) const END_MAX: Duration = Duration::from_secs(3);
 
 /// What the threads of an agent share.
 #[derive(Debug)]
@@ -125,8 +129,15 @@ impl Agent {
     }
 
     /// Writes beats until the agent ends. Calls `cancel` and returns if the round is cancelled, and `fail`
-    /// with one line if the agent cannot show that it works.
-    pub(crate) fn beat(&self, round: &Round, cancel: impl FnOnce(), fail: impl FnOnce(String)) {
+    /// with one line if the agent cannot show that it works. Then the watchdog kills the jobs, too, if this
+    /// process does not.
+    pub(crate) fn beat(
+        &self,
+        round: &Round,
+        watchdog: Option<Watchdog>,
+        cancel: impl FnOnce(),
+        fail: impl FnOnce(String),
+    ) {
         // Of the usual 60 s, 5 s and 30 s.
         let interval = (self.lost_after / 12).min(INTERVAL);
         let silence_max = self.lost_after / 2;
@@ -135,6 +146,9 @@ impl Agent {
             let waits = |state: &mut State| !state.has_ended && !state.is_urgent;
             let mut state = self.changed.wait_timeout_while(state, interval, waits);
             if state.has_ended {
+                if let Some(watchdog) = watchdog {
+                    watchdog.set_deadline(None);
+                }
                 return;
             }
             state.is_urgent = false;
@@ -149,13 +163,22 @@ impl Agent {
             {
                 drop(state);
                 let error = os_error_text(&error);
+                set_deadline(watchdog, END_MAX);
                 return fail(format!("cannot show that it works: {error}; other agents take the jobs over"));
             }
+            set_deadline(watchdog, silence_max.saturating_sub(state.beat.silence()) + END_MAX);
             drop(state);
             if round.is_cancelled().unwrap_or(false) {
                 return cancel();
             }
         }
+    }
+}
+
+/// Has the jobs killed after this time, unless it is set again.
+pub(crate) fn set_deadline(watchdog: Option<Watchdog>, left: Duration) {
+    if let Some(watchdog) = watchdog {
+        watchdog.set_deadline(Some(left));
     }
 }
 

@@ -24,6 +24,7 @@ use minder_cluster::protocol::{FromAgent, LINK_SILENCE_MAX, Start, ToAgent};
 use minder_cluster::round::Round;
 use minder_cluster::ssh::{Connection, Host, Program, Received};
 use minder_os::files::{open_private_file, write_all_at};
+use minder_os::sync::{Condvar, Mutex};
 use minder_record::codec;
 use minder_record::event::{AttemptFinished, JournalEvent, OsBytes};
 use minder_record::writer::output_path;
@@ -150,6 +151,41 @@ enum End {
     Lost(String),
 }
 
+/// Whether the host can run more jobs than it has. Until it can, no range is claimed for it: another agent may
+/// be free to run its jobs.
+#[derive(Debug, Default)]
+struct Room {
+    state: Mutex<RoomState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct RoomState {
+    is_free: bool,
+    has_ended: bool,
+}
+
+impl Room {
+    fn set_free(&self, is_free: bool) {
+        let mut state = self.state.lock();
+        if state.is_free != is_free {
+            state.is_free = is_free;
+            self.changed.notify_all();
+        }
+    }
+
+    fn end(&self) {
+        self.state.lock().has_ended = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until there is room. Returns `false` if the session has ended.
+    fn wait(&self) -> bool {
+        let waits = |state: &mut RoomState| !state.is_free && !state.has_ended;
+        !self.changed.wait_while(self.state.lock(), waits).has_ended
+    }
+}
+
 /// A job for the host, or `None` if none follows, or why none can be read.
 type NextJob = Result<Option<(u64, JobArgs)>>;
 
@@ -159,6 +195,7 @@ struct Session<'a> {
     connection: Connection,
     agent: Arc<Agent>,
     files: Files,
+    room: Arc<Room>,
     /// How many jobs the host runs at once, and how many it has.
     slots: u64,
     sent: u64,
@@ -180,6 +217,7 @@ impl<'a> Session<'a> {
             connection,
             agent,
             files,
+            room: Arc::default(),
             slots: 0,
             sent: 0,
             ended: 0,
@@ -203,7 +241,7 @@ impl<'a> Session<'a> {
             return self.close(Ok(End::Finished));
         }
         let is_cancelled = AtomicBool::new(false);
-        let failure = minder_os::sync::Mutex::new(None);
+        let failure = Mutex::new(None);
         let waker = self.connection.waker();
         let agent = Arc::clone(&self.agent);
         let ended = thread::scope(|scope| {
@@ -214,16 +252,19 @@ impl<'a> Session<'a> {
                     let cancel = || is_cancelled.store(true, Ordering::SeqCst);
                     let fail = |why| _ = failure.lock().insert(why);
                     match Round::open(&agent.run, agent.attempt) {
-                        Ok(round) => agent.beat(&round, cancel, fail),
+                        Ok(round) => agent.beat(&round, None, cancel, fail),
                         Err(error) => fail(os_error_text(&error)),
                     }
                     let _ = waker.wake();
                 })
             };
             let (sender, jobs) = sync_channel(1);
-            let (agent_of_jobs, slots) = (Arc::clone(&agent), self.slots);
-            let claiming =
-                thread::Builder::new().spawn_scoped(scope, move || claim(agent_of_jobs, slots, &sender, &waker));
+            let room = Arc::clone(&self.room);
+            let claiming = {
+                let (agent, slots, room) = (Arc::clone(&agent), self.slots, Arc::clone(&room));
+                let work = move || claim(agent, slots, &room, &sender, &waker);
+                thread::Builder::new().spawn_scoped(scope, work)
+            };
             let ended = match (&beating, &claiming) {
                 (Ok(_), Ok(_)) => self.pass(&jobs, stop, &is_cancelled, &failure),
                 (Err(error), _) | (_, Err(error)) => {
@@ -232,6 +273,7 @@ impl<'a> Session<'a> {
             };
             // Both threads notice.
             agent.end();
+            room.end();
             drop(jobs);
             ended
         });
@@ -280,7 +322,7 @@ impl<'a> Session<'a> {
         jobs: &Receiver<NextJob>,
         stop: &mut Stop<'_>,
         is_cancelled: &AtomicBool,
-        failure: &minder_os::sync::Mutex<Option<String>>,
+        failure: &Mutex<Option<String>>,
     ) -> Result<End> {
         let mut cancelled: Option<Instant> = None;
         loop {
@@ -323,7 +365,8 @@ impl<'a> Session<'a> {
             self.rate = (self.ended - count).saturating_mul(1000) / millis;
             self.measured = (Instant::now(), self.ended);
         }
-        let most = self.slots + (self.rate / AHEAD).clamp(1, AHEAD_MAX);
+        let ahead = (self.rate / AHEAD).min(AHEAD_MAX);
+        let most = self.slots + ahead.max(1);
         while !self.is_finished && self.sent - self.ended < most {
             match jobs.try_recv() {
                 Ok(Ok(Some((number, JobArgs::Columns(columns))))) => {
@@ -342,6 +385,7 @@ impl<'a> Session<'a> {
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
             }
         }
+        self.room.set_free(self.sent - self.ended < self.slots + ahead);
         Ok(())
     }
 
@@ -381,7 +425,7 @@ impl<'a> Session<'a> {
 }
 
 /// Claims jobs, one after the other, until none is left or the session has ended.
-fn claim(agent: Arc<Agent>, slots: u64, sender: &SyncSender<NextJob>, waker: &Waker) {
+fn claim(agent: Arc<Agent>, slots: u64, room: &Room, sender: &SyncSender<NextJob>, waker: &Waker) {
     let mut source = match ClaimedJobs::open(agent, usize::try_from(slots).unwrap_or(1)) {
         Ok(source) => source,
         Err(error) => {
@@ -391,6 +435,9 @@ fn claim(agent: Arc<Agent>, slots: u64, sender: &SyncSender<NextJob>, waker: &Wa
         }
     };
     loop {
+        if source.must_claim() && !room.wait() {
+            return;
+        }
         let job = source.next();
         let is_last = !matches!(job, Ok(Some(_)));
         if sender.send(job).is_err() {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use minder::guard::ProcessGuard;
+use minder::guard::{ProcessGuard, Watchdog};
 use minder::jobs::{JobPool, RetryPolicy, SchedulerOptions};
 use minder::poll::Poller;
 use minder::{Backlog, ChildSet, ChildSetOptions, Descriptors, Signal};
@@ -338,7 +338,7 @@ fn run_threads(
     started_at: Instant,
 ) -> (RunStats, Option<Signal>) {
     thread::scope(|scope| {
-        let _agent = start_beats(scope, context);
+        let _agent = start_beats(scope, context, guard.watchdog());
         let mut handles = Vec::new();
         let mut workers = sets.len();
         for (index, set) in sets.iter_mut().enumerate().rev() {
@@ -378,15 +378,16 @@ fn run_threads(
 fn start_beats<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     context: &'scope RunContext<'_>,
+    watchdog: Option<Watchdog>,
 ) -> Option<EndOnDrop<'scope>> {
     let agent = context.recorder.agent()?;
     let beat = move || {
         let cancel = || context.interrupt();
         if let Some(served) = &agent.served {
-            return served.watch(cancel, |error| context.fail(error));
+            return served.watch(watchdog, cancel, |error| context.fail(error));
         }
         match Round::open(&agent.run, agent.attempt) {
-            Ok(round) => agent.beat(&round, cancel, |error| context.fail(error)),
+            Ok(round) => agent.beat(&round, watchdog, cancel, |error| context.fail(error)),
             Err(error) => context.fail(error.to_string()),
         }
     };

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use minder::guard::Watchdog;
 use minder_cluster::protocol::{
     AGENT_SILENCE_MAX, BEAT_INTERVAL, Decoder, FromAgent, Hello, MESSAGE_MAX, Message as _, OUTPUT_MAX, Start,
     ToAgent, VERSION,
@@ -32,7 +33,7 @@ use crate::text::os_error_text;
 const DIR_PREFIX: &str = "minder-agent-";
 /// The file in a private directory that is locked as long as its agent works.
 const LOCK: &str = "lock";
-/// A process that has not ended this long after the link was lost is killed.
+/// The time in which an agent has to end after its link was lost.
 const END_MAX: Duration = Duration::from_secs(3);
 /// The time in which the last messages have to be sent.
 const FLUSH_MAX: Duration = Duration::from_secs(20);
@@ -217,23 +218,27 @@ impl Served {
 
     /// Calls `cancel` if the jobs are to end, and `fail` if there is no link any more, and returns. Returns
     /// without that when the agent ends.
-    pub(crate) fn watch(&self, cancel: impl FnOnce(), fail: impl FnOnce(String)) {
+    pub(crate) fn watch(
+        &self,
+        watchdog: Option<Watchdog>,
+        cancel: impl FnOnce(),
+        fail: impl FnOnce(String),
+    ) {
         let mut cancel = Some(cancel);
         let mut state = self.state.lock();
         loop {
             let is_cancelled = state.is_cancelled && cancel.is_some();
             let silence = state.answered.elapsed();
+            if let Some(watchdog) = watchdog {
+                // It kills the jobs if this process hangs or is stopped.
+                watchdog.set_deadline(Some(AGENT_SILENCE_MAX.saturating_sub(silence) + END_MAX));
+            }
             if silence > AGENT_SILENCE_MAX {
                 state.lost.get_or_insert_with(|| format!("no answer for {} s", silence.as_secs()));
             }
             if let Some(why) = state.lost.clone() {
                 drop(state);
                 self.changed.notify_all();
-                // If this process hangs, its guardian kills the jobs.
-                let _ = std::thread::Builder::new().spawn(|| {
-                    minder_os::time::pause(END_MAX, None);
-                    std::process::abort();
-                });
                 return fail(format!("the link has ended: {why}"));
             }
             if is_cancelled && let Some(cancel) = cancel.take() {
@@ -243,6 +248,9 @@ impl Served {
                 continue;
             }
             if state.has_ended {
+                if let Some(watchdog) = watchdog {
+                    watchdog.set_deadline(Some(FLUSH_MAX + END_MAX));
+                }
                 return;
             }
             state = self.changed.wait_timeout(state, Duration::from_secs(1));

@@ -43,6 +43,7 @@ impl GuardOptions {
         GuardOptions {
             config: sys::GuardConfig {
                 guardians: true,
+                watchdog: false,
                 faults: sys::FaultInjection::default(),
                 held_tokens: None,
             },
@@ -71,6 +72,13 @@ impl GuardOptions {
     /// ```
     pub fn guardians(mut self, guardians: bool) -> Self {
         self.config.guardians = guardians;
+        self
+    }
+
+    /// Sets whether a guardian watches a deadline of this process: see [`ProcessGuard::watchdog`]. It then
+    /// wakes up once a second.
+    pub fn watchdog(mut self, watchdog: bool) -> Self {
+        self.config.watchdog = watchdog;
         self
     }
 
@@ -120,6 +128,23 @@ pub struct GuardianPids {
     pub outer: u32,
     /// The inner guardian: the parent of the runner.
     pub inner: u32,
+}
+
+/// A deadline of a guarded process. If it passes, a guardian kills the process and all of its descendants,
+/// within two seconds, even while the process is stopped or hangs in a system call.
+///
+/// For a process that may work only as long as it hears from another machine. The deadline passes while this
+/// machine is suspended, too (`CLOCK_BOOTTIME` of clock_gettime(2)); the kill follows when it wakes up.
+///
+/// - Linux only: no other system has guardians.
+#[derive(Clone, Copy, Debug)]
+pub struct Watchdog(sys::Watchdog);
+
+impl Watchdog {
+    /// Sets the deadline to so long from now on, rounded up to a tenth of a second, or removes it.
+    pub fn set_deadline(self, left: Option<std::time::Duration>) {
+        self.0.set_deadline(left);
+    }
 }
 
 /// Receives the signals of the process, and kills its whole process tree when it dies.
@@ -287,6 +312,28 @@ impl ProcessGuard {
     #[must_use]
     pub fn kills_descendants(&self) -> bool {
         self.sys.kills_descendants()
+    }
+
+    /// Returns the deadline that a guardian watches, if [`GuardOptions::watchdog`] was set and there are
+    /// guardians. No deadline is set at first.
+    ///
+    /// ```standalone_crate
+    /// use std::time::Duration;
+    /// use minder::guard::{GuardOptions, ProcessGuard};
+    ///
+    /// fn main() -> minder::Result<()> {
+    ///     let guard = ProcessGuard::install(&GuardOptions::new().watchdog(true))?;
+    ///     if let Some(watchdog) = guard.watchdog() {
+    ///         // While the server answers: the jobs of this process are killed 30 s after its last answer.
+    ///         watchdog.set_deadline(Some(Duration::from_secs(30)));
+    ///         watchdog.set_deadline(None);
+    ///     }
+    ///     guard.exit(0)
+    /// }
+    /// ```
+    #[must_use]
+    pub fn watchdog(&self) -> Option<Watchdog> {
+        self.sys.watchdog().map(Watchdog)
     }
 
     /// Waits until the guardians watch the runner. Call it just before the first child is started; the

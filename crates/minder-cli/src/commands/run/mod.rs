@@ -82,7 +82,7 @@ fn execute(plan: impl FnOnce() -> Result<Plan>, settings: &[Setting]) -> Result<
         return Ok(if is_complete { ExitCode::from(exit_status::of_failed(refused)) } else { code });
     }
     // The guardians are forked here, before any thread runs.
-    let options = inherited.guarded(GuardOptions::new().guardians(config.guardians));
+    let options = inherited.guarded(GuardOptions::new().guardians(config.guardians).watchdog(config.record.agent.is_some()));
     let mut guard = ProcessGuard::install(&options)?;
     if config.guardians
         && !guard.kills_descendants()

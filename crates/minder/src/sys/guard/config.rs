@@ -13,6 +13,9 @@ pub type SignalSource<'a> = std::os::windows::io::BorrowedHandle<'a>;
 #[derive(Clone, Debug)]
 pub(crate) struct GuardConfig {
     pub(crate) guardians: bool,
+    /// `true` if a deadline of the runner is watched.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has guardians"))]
+    pub(crate) watchdog: bool,
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has guardians"))]
     pub(crate) faults: FaultInjection,
     /// The jobserver tokens to release when the run is killed.
@@ -30,4 +33,16 @@ pub(crate) struct FaultInjection {
     pub(crate) no_children_file: bool,
     /// As if the kernel had no pidfds.
     pub(crate) no_pidfd: bool,
+}
+
+/// The deadline of a process that a guardian watches: no other system has guardians.
+#[cfg(not(target_os = "linux"))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Watchdog {}
+
+#[cfg(not(target_os = "linux"))]
+impl Watchdog {
+    pub(crate) fn set_deadline(self, _: Option<std::time::Duration>) {
+        match self {}
+    }
 }

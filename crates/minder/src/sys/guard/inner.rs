@@ -40,6 +40,8 @@ pub(super) struct Inner {
     pub(super) runner_liveness: OwnedFd,
     /// Never written: the kernel closes it when this process exits.
     pub(super) own_liveness: OwnedFd,
+    /// `true` if the deadline of the runner is watched.
+    pub(super) watchdog: bool,
     pub(super) faults: FaultInjection,
     /// The jobserver tokens to release when the run is killed.
     pub(super) held_tokens: Option<Arc<HeldTokens>>,
@@ -122,10 +124,12 @@ impl Inner {
     /// Sleeps until a child changed, or the outer guardian is gone.
     fn wait(&self, signals: &OwnedFd, outer_pidfd: Option<&OwnedFd>) -> io::Result<()> {
         let signals = PollFd::new(signals, PollFlags::IN);
+        let second = Timespec { tv_sec: 1, tv_nsec: 0 };
+        let pause = self.watchdog.then_some(&second);
         match outer_pidfd {
-            Some(outer_pidfd) => poll(&mut [signals, PollFd::new(outer_pidfd, PollFlags::IN)], None)?,
+            Some(outer_pidfd) => poll(&mut [signals, PollFd::new(outer_pidfd, PollFlags::IN)], pause)?,
             // The parent-death signal wakes us; the second is for a kernel that loses it.
-            None => poll(&mut [signals], Some(&Timespec { tv_sec: 1, tv_nsec: 0 }))?,
+            None => poll(&mut [signals], Some(&second))?,
         };
         Ok(())
     }
@@ -163,10 +167,11 @@ impl Inner {
         }
     }
 
-    /// Kills the runner where the outer guardian asks for that. Only its parent can: until it is
+    /// Kills the runner where the outer guardian asks for that, or if it is late. It dies of SIGKILL even if it
+    /// is stopped, and its tree is killed when it is reaped. Only its parent can: until it is
     /// reaped, which happens here, its pid names no other process.
     fn apply_requests(&self) {
-        if self.page.is_kill_requested() {
+        if self.page.is_kill_requested() || self.watchdog && self.page.is_late() {
             let _ = kill_process(self.runner, Signal::KILL);
         }
     }

@@ -54,6 +54,7 @@ pub(crate) struct Guard {
     /// signalfd.
     signals: OwnedFd,
     role: Role,
+    watchdog: bool,
     faults: FaultInjection,
     /// Set before the runner kills its tree.
     orphaned: Arc<AtomicBool>,
@@ -78,6 +79,16 @@ enum Role {
         reason: &'static str,
         repeats: SignalDebouncer,
     },
+}
+
+/// The deadline of the runner, which the inner guardian watches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watchdog(&'static SharedPage);
+
+impl Watchdog {
+    pub(crate) fn set_deadline(self, left: Option<Duration>) {
+        self.0.set_deadline(left);
+    }
 }
 
 /// The time for which a joined thread may still be listed: the kernel reports its exit before it
@@ -113,6 +124,7 @@ impl Guard {
         Guard {
             signals,
             role,
+            watchdog: config.watchdog,
             faults: config.faults.clone(),
             orphaned: Arc::default(),
             held_tokens: config.held_tokens.clone(),
@@ -132,6 +144,13 @@ impl Guard {
 
     pub(crate) fn kills_descendants(&self) -> bool {
         matches!(self.role, Role::Guarded { .. })
+    }
+
+    pub(crate) fn watchdog(&self) -> Option<Watchdog> {
+        match &self.role {
+            Role::Guarded { page, .. } if self.watchdog => Some(Watchdog(page)),
+            _ => None,
+        }
     }
 
     pub(crate) fn wait_ready(&self) -> io::Result<()> {
@@ -312,6 +331,7 @@ fn fork_guardians(signals: &Mask, config: &GuardConfig) -> io::Result<Guard> {
             stop_event,
             runner_liveness: runner_ends,
             own_liveness: inner_life,
+            watchdog: config.watchdog,
             faults: faults.clone(),
             held_tokens: config.held_tokens.clone(),
         });

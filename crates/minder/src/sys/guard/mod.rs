@@ -9,6 +9,7 @@
 //! * `guardians()`: the pids of the two, or why there are none.
 //! * `kills_descendants()`: whether the descendants of the process are killed with it, by guardians or
 //!   by the kernel.
+//! * `watchdog()`: the deadline that a guardian watches, if it was asked to.
 //! * `wait_ready()`: waits, for a bounded time, until the guardians watch the process.
 //! * `signals()`: the source that the event loop of the host waits for. It is readable while
 //!   `next_signal` would return a signal.
@@ -47,7 +48,7 @@ mod outer;
 mod linux;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::Guard;
+pub(crate) use linux::{Guard, Watchdog};
 #[cfg(all(unix, not(target_os = "linux")))]
 pub(crate) use other::Guard;
 #[cfg(target_os = "linux")]
@@ -61,6 +62,8 @@ pub(crate) use mask::exit_like;
 pub(crate) use windows::exit_like;
 
 pub use config::SignalSource;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use config::Watchdog;
 pub(crate) use config::{FaultInjection, GuardConfig};
 #[cfg(unix)]
 pub(crate) use inherited::inherited_nofile;

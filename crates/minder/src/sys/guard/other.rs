@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 use std::time::Instant;
 
-use super::config::GuardConfig;
+use super::config::{GuardConfig, Watchdog};
 use super::mask::{self, Mask};
 use super::signal::{ExitMode, SignalDebouncer, SignalSender};
 
@@ -59,6 +59,10 @@ impl Guard {
     }
 
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "the contract's form")]
+    pub(crate) fn watchdog(&self) -> Option<Watchdog> {
+        None
+    }
+
     pub(crate) fn wait_ready(&self) -> io::Result<()> {
         Ok(())
     }

@@ -38,6 +38,8 @@ pub(super) struct SharedPage {
     outer_stops: AtomicU32,
     /// Not zero if the inner guardian is to kill the runner.
     kill_runner: AtomicU32,
+    /// When the inner guardian kills the runner, if that is not moved on: see [`now_in_tenths`]. 0 if never.
+    deadline: AtomicU32,
 }
 
 /// Distinguishes a status of 0 from none; wait statuses use 16 bits.
@@ -162,6 +164,21 @@ impl SharedPage {
         self.kill_runner.load(SeqCst) != 0
     }
 
+    /// Sets the deadline of the runner: so long from now on, or none.
+    pub(super) fn set_deadline(&self, left: Option<Duration>) {
+        let deadline = left.map_or(0, |left| {
+            let tenths = u32::try_from(left.as_millis().div_ceil(100)).unwrap_or(u32::MAX);
+            now_in_tenths().saturating_add(tenths).max(1)
+        });
+        self.deadline.store(deadline, SeqCst);
+    }
+
+    /// Returns whether the deadline of the runner has passed.
+    pub(super) fn is_late(&self) -> bool {
+        let deadline = self.deadline.load(SeqCst);
+        deadline != 0 && now_in_tenths() > deadline
+    }
+
     pub(super) fn set_survivors(&self, count: u32, first: i32) {
         self.first_survivor.store(first, SeqCst);
         self.survivor_count.store(count, SeqCst);
@@ -171,4 +188,11 @@ impl SharedPage {
     pub(super) fn survivors(&self) -> (u32, i32) {
         (self.survivor_count.load(SeqCst), self.first_survivor.load(SeqCst))
     }
+}
+
+/// Returns the time since the machine was started, in tenths of a second. It goes on while the machine is
+/// suspended (`CLOCK_BOOTTIME` of clock_gettime(2)), and lasts for 13 years.
+fn now_in_tenths() -> u32 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    u32::try_from(now.tv_sec * 10 + now.tv_nsec / 100_000_000).unwrap_or(u32::MAX)
 }

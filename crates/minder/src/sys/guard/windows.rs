@@ -20,7 +20,7 @@ use windows_sys::Win32::System::Console::{
 use windows_sys::Win32::System::Threading::{ResetEvent, SetEvent};
 use windows_sys::core::BOOL;
 
-use super::config::GuardConfig;
+use super::config::{GuardConfig, Watchdog};
 use super::signal::{ExitMode, SignalDebouncer, SignalSender};
 use crate::exit_status::ExitStatus;
 use crate::sys::event::event;
@@ -66,6 +66,10 @@ impl Guard {
     }
 
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "the contract's form")]
+    pub(crate) fn watchdog(&self) -> Option<Watchdog> {
+        None
+    }
+
     pub(crate) fn wait_ready(&self) -> io::Result<()> {
         Ok(())
     }
