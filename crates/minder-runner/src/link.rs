@@ -151,8 +151,7 @@ enum End {
     Lost(String),
 }
 
-/// Whether the host can run more jobs than it has. Until it can, no range is claimed for it: another agent may
-/// be free to run its jobs.
+/// Lets ranges be claimed when the host has a free slot, and not before: another agent may be free to run them.
 #[derive(Debug, Default)]
 struct Room {
     state: Mutex<RoomState>,
@@ -161,15 +160,25 @@ struct Room {
 
 #[derive(Debug, Default)]
 struct RoomState {
+    /// How many jobs the claiming thread has passed on.
+    given: u64,
+    /// It waits for a free slot, and there is one.
+    is_wanted: bool,
     is_free: bool,
     has_ended: bool,
 }
 
 impl Room {
-    fn set_free(&self, is_free: bool) {
+    /// Counts a job that is passed on.
+    fn give(&self) {
+        self.state.lock().given += 1;
+    }
+
+    /// Says that there is a free slot when `taken` jobs have been taken. It counts only if those are all.
+    fn offer(&self, taken: u64) {
         let mut state = self.state.lock();
-        if state.is_free != is_free {
-            state.is_free = is_free;
+        if state.is_wanted && state.given == taken {
+            state.is_free = true;
             self.changed.notify_all();
         }
     }
@@ -179,10 +188,15 @@ impl Room {
         self.changed.notify_all();
     }
 
-    /// Waits until there is room. Returns `false` if the session has ended.
-    fn wait(&self) -> bool {
+    /// Waits for a free slot. Returns `false` if the session has ended.
+    fn wait(&self, waker: &Waker) -> bool {
+        self.state.lock().is_wanted = true;
+        let _ = waker.wake();
         let waits = |state: &mut RoomState| !state.is_free && !state.has_ended;
-        !self.changed.wait_while(self.state.lock(), waits).has_ended
+        let mut state = self.changed.wait_while(self.state.lock(), waits);
+        state.is_wanted = false;
+        state.is_free = false;
+        !state.has_ended
     }
 }
 
@@ -385,7 +399,9 @@ impl<'a> Session<'a> {
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
             }
         }
-        self.room.set_free(self.sent - self.ended < self.slots + ahead);
+        if self.sent - self.ended < self.slots + ahead {
+            self.room.offer(self.sent);
+        }
         Ok(())
     }
 
@@ -435,11 +451,14 @@ fn claim(agent: Arc<Agent>, slots: u64, room: &Room, sender: &SyncSender<NextJob
         }
     };
     loop {
-        if source.must_claim() && !room.wait() {
+        if source.must_claim() && !room.wait(waker) {
             return;
         }
         let job = source.next();
         let is_last = !matches!(job, Ok(Some(_)));
+        if !is_last {
+            room.give();
+        }
         if sender.send(job).is_err() {
             return;
         }
