@@ -8,7 +8,9 @@
 //! | | [`Hello`]: version, machine |
 //! | [`Start`]: the command, the flags | |
 //! | | `Ready`: how many jobs it runs at once |
-//! | `Job`: a number and arguments | `Output`: bytes of a file with saved output |
+//! | `Shared`, `File`: a part of a file that jobs need | `Output`: bytes of a file with saved output |
+//! | `Job`: a number and arguments | `File`: a part of a file that a job has made |
+//! | `Unfit`: why a job cannot run | `Missing`: a file that it has not made |
 //! | `Finish`: no job follows | `Journal`: lines for the journal |
 //! | `Cancel`: end the jobs that run | `End`: everything was sent |
 //! | `Beat`: the answer to one | `Beat`: a number, every [`BEAT_INTERVAL`] |
@@ -25,6 +27,8 @@ use minder::frame::{FrameDecoder, FrameFormat};
 use minder_record::event::OsBytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use crate::transfer::{Part, PartKind};
 
 /// The version of the messages. Both ends have the same.
 pub const VERSION: u32 = 1;
@@ -67,8 +71,22 @@ pub struct Start {
     pub jobs: Option<String>,
     /// Variables of the environment of jobs.
     pub env: Vec<(OsBytes, OsBytes)>,
-    /// The directory of jobs, below the home directory if it is relative. `None` is the home directory.
-    pub dir: Option<OsBytes>,
+    /// The directory of jobs.
+    pub dir: JobsDir,
+    /// Files that were sent before the first job, and are removed after the last.
+    pub removed: Vec<OsBytes>,
+}
+
+/// The directory of jobs on a host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobsDir {
+    /// The home directory of the login.
+    Home,
+    /// This one, below the home directory if it is relative. It is created if it is missing.
+    Named(OsBytes),
+    /// A new one, which is removed at the end.
+    Temporary,
 }
 
 /// A message of a link.
@@ -82,7 +100,24 @@ pub enum ToAgent {
         number: u64,
         /// Its arguments.
         columns: Vec<OsBytes>,
+        /// The files that come back after it.
+        returned: Vec<OsBytes>,
+        /// The files that are removed after it.
+        removed: Vec<OsBytes>,
     },
+    /// A job that cannot run, for this reason. It fails.
+    Unfit {
+        /// Its number.
+        number: u64,
+        /// The reason.
+        why: String,
+        /// Its arguments.
+        columns: Vec<OsBytes>,
+    },
+    /// A part of a file that the next job needs.
+    File(Part),
+    /// A part of a file that all jobs need.
+    Shared(Part),
     /// No job follows.
     Finish,
     /// The jobs that run are to end.
@@ -107,7 +142,22 @@ pub enum FromAgent {
         /// The bytes that follow those sent before.
         bytes: Vec<u8>,
     },
-    /// Complete lines for its journal. The output that they refer to was sent before.
+    /// A part of a file that a job has made.
+    File {
+        /// The number of the job.
+        job: u64,
+        /// The part.
+        part: Part,
+    },
+    /// A job has not made a file that was to come back, or it cannot be read.
+    Missing {
+        /// The number of the job.
+        job: u64,
+        /// What is wrong.
+        why: String,
+    },
+    /// Complete lines for its journal. The output that they refer to was sent before, and so were the files of
+    /// the jobs.
     Journal(Vec<u8>),
     /// It works.
     Beat(u64),
@@ -126,6 +176,10 @@ const REFUSED: u8 = b'x';
 const OUTPUT: u8 = b'o';
 const JOURNAL: u8 = b'l';
 const END: u8 = b'e';
+const UNFIT: u8 = b'u';
+const FILE: u8 = b'F';
+const MISSING: u8 = b'm';
+const SHARED: u8 = b'S';
 
 /// A message that can be sent.
 pub trait Message: Sized {
@@ -159,14 +213,18 @@ impl Message for ToAgent {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Start(start) => write_json(START, start, out),
-            Self::Job { number, columns } => {
-                out.push(JOB);
-                out.extend(number.to_be_bytes());
-                for column in columns {
-                    let bytes = &column.0;
-                    out.extend((bytes.len() as u64).to_be_bytes());
-                    out.extend(bytes);
-                }
+            Self::Job { number, columns, returned, removed } => {
+                write_number(JOB, *number, out);
+                [returned, removed, columns].into_iter().for_each(|list| write_list(list, out));
+            }
+            Self::Unfit { number, why, columns } => {
+                write_number(UNFIT, *number, out);
+                write_bytes(why.as_bytes(), out);
+                write_list(columns, out);
+            }
+            Self::File(part) | Self::Shared(part) => {
+                out.push(if matches!(self, Self::File(_)) { FILE } else { SHARED });
+                write_part(part, out);
             }
             Self::Finish => out.push(FINISH),
             Self::Cancel => out.push(CANCEL),
@@ -179,15 +237,17 @@ impl Message for ToAgent {
             START => Self::Start(read_json(content)?),
             JOB => {
                 let number = take_number(&mut content)?;
-                let mut columns = Vec::new();
-                while !content.is_empty() {
-                    let len = usize::try_from(take_number(&mut content)?).ok()?;
-                    let (bytes, rest) = content.split_at_checked(len)?;
-                    columns.push(OsBytes(bytes.to_vec()));
-                    content = rest;
-                }
-                Self::Job { number, columns }
+                let returned = take_list(&mut content)?;
+                let removed = take_list(&mut content)?;
+                Self::Job { number, columns: take_list(&mut content)?, returned, removed }
             }
+            UNFIT => {
+                let number = take_number(&mut content)?;
+                let why = String::from_utf8_lossy(&take_bytes(&mut content)?).into_owned();
+                Self::Unfit { number, why, columns: take_list(&mut content)? }
+            }
+            FILE => Self::File(take_part(content)?),
+            SHARED => Self::Shared(take_part(content)?),
             FINISH => Self::Finish,
             CANCEL => Self::Cancel,
             BEAT => Self::Beat(take_number(&mut content)?),
@@ -211,6 +271,14 @@ impl Message for FromAgent {
                 out.push(0);
                 out.extend(bytes);
             }
+            Self::File { job, part } => {
+                write_number(FILE, *job, out);
+                write_part(part, out);
+            }
+            Self::Missing { job, why } => {
+                write_number(MISSING, *job, out);
+                out.extend(why.as_bytes());
+            }
             Self::Journal(lines) => {
                 out.push(JOURNAL);
                 out.extend(lines);
@@ -231,6 +299,14 @@ impl Message for FromAgent {
                 let file = str::from_utf8(file).ok()?.to_owned();
                 Self::Output { file, bytes: bytes[1..].to_vec() }
             }
+            FILE => {
+                let job = take_number(&mut content)?;
+                Self::File { job, part: take_part(content)? }
+            }
+            MISSING => {
+                let job = take_number(&mut content)?;
+                Self::Missing { job, why: String::from_utf8_lossy(content).into_owned() }
+            }
             JOURNAL => Self::Journal(content.to_vec()),
             BEAT => Self::Beat(take_number(&mut content)?),
             END => Self::End,
@@ -248,6 +324,43 @@ fn take_number(content: &mut &[u8]) -> Option<u64> {
     let (number, rest) = content.split_first_chunk::<8>()?;
     *content = rest;
     Some(u64::from_be_bytes(*number))
+}
+
+fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend((bytes.len() as u64).to_be_bytes());
+    out.extend(bytes);
+}
+
+fn take_bytes(content: &mut &[u8]) -> Option<Vec<u8>> {
+    let len = usize::try_from(take_number(content)?).ok()?;
+    let (bytes, rest) = content.split_at_checked(len)?;
+    *content = rest;
+    Some(bytes.to_vec())
+}
+
+fn write_list(list: &[OsBytes], out: &mut Vec<u8>) {
+    out.extend((list.len() as u64).to_be_bytes());
+    list.iter().for_each(|text| write_bytes(&text.0, out));
+}
+
+fn take_list(content: &mut &[u8]) -> Option<Vec<OsBytes>> {
+    (0..take_number(content)?).map(|_| take_bytes(content).map(OsBytes)).collect()
+}
+
+fn write_part(part: &Part, out: &mut Vec<u8>) {
+    let kind = PartKind::ALL.iter().position(|kind| *kind == part.kind).unwrap_or(0);
+    out.push(kind.to_le_bytes()[0]);
+    out.extend(part.mode.to_be_bytes());
+    write_bytes(&part.name.0, out);
+    out.extend(&part.bytes);
+}
+
+fn take_part(content: &[u8]) -> Option<Part> {
+    let (kind, content) = content.split_first()?;
+    let (mode, mut content) = content.split_first_chunk::<4>()?;
+    let name = OsBytes(take_bytes(&mut content)?);
+    let kind = *PartKind::ALL.get(usize::from(*kind))?;
+    Some(Part { name, mode: u32::from_be_bytes(*mode), kind, bytes: content.to_vec() })
 }
 
 fn write_json(kind: u8, content: &impl Serialize, out: &mut Vec<u8>) {

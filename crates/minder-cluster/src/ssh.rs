@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use minder::poll::Waker;
 use minder::{
-    ChildId, ChildSet, ChildSetOptions, Command, Event, ExitStatus, NextEvent, OutputMode,
-    SpawnOptions, Stdio, Stream, Termination,
+    ChildId, ChildSet, ChildSetOptions, Command, Event, ExitStatus, NextEvent, OutputMode, SpawnOptions,
+    Stdio, Stream, Termination,
 };
 use minder_record::agents::AgentKey;
 use sha2::{Digest as _, Sha256};
@@ -280,10 +280,7 @@ impl Connection {
                     true => String::new(),
                     false => format!(" but `{}`", shown(&lines.first)),
                 };
-                return Err(Failed::again(format!(
-                    "no answer within {} s{first}",
-                    GREETING_MAX.as_secs()
-                )));
+                return Err(Failed::again(format!("no answer within {} s{first}", GREETING_MAX.as_secs())));
             }
         }
     }
@@ -370,7 +367,11 @@ impl Connection {
     /// Waits for one event. Returns `false` if the connection has ended.
     fn wait(&mut self, deadline: Instant) -> io::Result<bool> {
         self.flush();
-        match self.set.next_event_deadline(Some(deadline)).map_err(|error| io::Error::new(error.io_error().kind(), error.to_string()))? {
+        match self
+            .set
+            .next_event_deadline(Some(deadline))
+            .map_err(|error| io::Error::new(error.io_error().kind(), error.to_string()))?
+        {
             NextEvent::Event(Event::Output { stream: Stream::Stdout, chunk, .. }) => {
                 self.heard = Instant::now();
                 self.arrived.extend_from_slice(&chunk);

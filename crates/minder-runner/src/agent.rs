@@ -35,6 +35,8 @@ pub(crate) struct Agent {
     pub(crate) lost_after: Duration,
     /// Where its jobs come from, and its journal goes to, if it has no part in the directory of the run.
     pub(crate) served: Option<Arc<Served>>,
+    /// The files that such an agent removes at the end.
+    pub(crate) removed: Vec<PathBuf>,
     state: Mutex<State>,
     /// Notified when the agent ends, and when others should read its beat soon.
     changed: Condvar,
@@ -81,6 +83,7 @@ impl Agent {
             journal: Arc::new(journal),
             lost_after: *lost_after,
             served: None,
+            removed: config.removed.clone(),
             state: Mutex::new(state),
             changed: Condvar::new(),
         })

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use minder::Termination;
 use minder::jobs::HaltPolicy;
-use minder_record::manifest::InputSource;
 use minder_cluster::ssh::Host;
+use minder_record::manifest::InputSource;
 use minder_template::Template;
 
 use crate::conditions::Conditions;
@@ -298,6 +298,8 @@ pub struct AgentConfig {
     pub lost_after: Duration,
     /// `true` if it gets jobs by its standard input, from a link. The directory is a private one then.
     pub is_served: bool,
+    /// The files that such an agent removes at the end.
+    pub removed: Vec<PathBuf>,
 }
 
 /// The order in which jobs start.

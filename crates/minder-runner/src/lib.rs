@@ -30,6 +30,7 @@ mod resume;
 pub mod served;
 mod agent;
 mod claimed_jobs;
+pub mod link_files;
 pub mod link;
 mod spooler;
 mod local_agents;

@@ -5,7 +5,7 @@
 //! the journal ends, so that other agents take the jobs over at once; the link then connects again, as another
 //! agent.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -17,22 +17,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use minder::Signal;
 use minder::guard::ProcessGuard;
 use minder::poll::Waker;
-use minder::Signal;
 use minder_cluster::protocol::{FromAgent, LINK_SILENCE_MAX, Start, ToAgent};
 use minder_cluster::round::Round;
 use minder_cluster::ssh::{Connection, Host, Program, Received};
 use minder_os::files::{open_private_file, write_all_at};
 use minder_os::sync::{Condvar, Mutex};
 use minder_record::codec;
-use minder_record::event::{AttemptFinished, JournalEvent, OsBytes};
+use minder_record::event::{AttemptFinished, JournalEvent};
 use minder_record::writer::output_path;
 
 use crate::agent::Agent;
 use crate::claimed_jobs::ClaimedJobs;
 use crate::config::AgentConfig;
 use crate::input::JobArgs;
+use crate::link_files::{LinkFiles, TransferConfig, unfit};
 use crate::text::os_error_text;
 
 /// How often a host is tried that does not answer.
@@ -48,6 +49,10 @@ const LOOK: Duration = Duration::from_millis(250);
 const READY_MAX: Duration = Duration::from_secs(20);
 /// A host gets as many jobs in advance as it ends in this part of a second.
 const AHEAD: u64 = 4;
+/// No more is sent while so many bytes wait for the network.
+const QUEUED_MAX: usize = 1 << 20;
+/// The most files that were not made of which a line is written.
+const MISSING_MAX: u32 = 10;
 /// The most jobs that a host gets in advance.
 const AHEAD_MAX: u64 = 10_000;
 
@@ -64,6 +69,8 @@ pub struct LinkConfig {
     pub program: Program,
     /// What the host has to know.
     pub start: Start,
+    /// The files that jobs need and make.
+    pub files: TransferConfig,
     /// The time that jobs have to end when the run is cancelled.
     pub grace: Duration,
     /// `true` if each step waits for the disk.
@@ -90,12 +97,14 @@ pub fn work(config: &LinkConfig, guard: &mut ProcessGuard, say: &dyn Fn(&str)) -
                 }
                 failures = 0;
                 tries = TRIES_AFTER_LOSS;
-                match Session::begin(config, connection, &hello.node)?.run(&mut stop)? {
+                match Session::begin(config, connection, &hello.node, say)?.run(&mut stop)? {
                     End::Finished => return Ok(()),
                     End::Lost(why) => why,
                 }
             }
-            Err(failed) if failed.is_final || failures + 1 >= tries => bail!("{}: {}", config.host, failed.text),
+            Err(failed) if failed.is_final || failures + 1 >= tries => {
+                bail!("{}: {}", config.host, failed.text)
+            }
             Err(failed) => failed.text,
         };
         failures += 1;
@@ -208,7 +217,10 @@ struct Session<'a> {
     config: &'a LinkConfig,
     connection: Connection,
     agent: Arc<Agent>,
-    files: Files,
+    say: &'a dyn Fn(&str),
+    outputs: Files,
+    files: LinkFiles,
+    missing: u32,
     room: Arc<Room>,
     /// How many jobs the host runs at once, and how many it has.
     slots: u64,
@@ -223,14 +235,22 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Becomes an agent, and tells the host what there is to do.
-    fn begin(config: &'a LinkConfig, connection: Connection, node: &str) -> Result<Self> {
+    fn begin(
+        config: &'a LinkConfig,
+        connection: Connection,
+        node: &str,
+        say: &'a dyn Fn(&str),
+    ) -> Result<Self> {
         let agent = Arc::new(Agent::start(&config.agent, node.to_owned(), config.sync)?);
-        let files = Files::new(agent.journal.dir().to_owned(), config.sync);
+        let outputs = Files::new(agent.journal.dir().to_owned(), config.sync);
         let mut session = Self {
             config,
             connection,
             agent,
-            files,
+            say,
+            outputs,
+            files: LinkFiles::new(&config.files)?,
+            missing: 0,
             room: Arc::default(),
             slots: 0,
             sent: 0,
@@ -318,7 +338,9 @@ impl<'a> Session<'a> {
                     return Ok(None);
                 }
                 Received::Message(FromAgent::Refused(why)) => bail!("{}: {why}", self.config.host),
-                Received::Message(FromAgent::Beat(number)) => _ = self.connection.send(&ToAgent::Beat(number)),
+                Received::Message(FromAgent::Beat(number)) => {
+                    _ = self.connection.send(&ToAgent::Beat(number))
+                }
                 Received::Message(FromAgent::Journal(lines)) => self.take_journal(&lines)?,
                 Received::Message(_) => (),
                 Received::Closed => return Ok(Some(self.connection.why_closed().text)),
@@ -381,16 +403,29 @@ impl<'a> Session<'a> {
         }
         let ahead = (self.rate / AHEAD).min(AHEAD_MAX);
         let most = self.slots + ahead.max(1);
-        while !self.is_finished && self.sent - self.ended < most {
+        while self.connection.queued() < QUEUED_MAX {
+            if let Some(message) = self.files.next()? {
+                let is_sent = self.connection.send(&message);
+                if let ToAgent::Job { number, .. } = message
+                    && !is_sent
+                {
+                    let why = "its arguments are too long to be sent".to_owned();
+                    self.connection.send(&unfit(number, why, &[]));
+                }
+                continue;
+            }
+            if self.is_finished || self.sent - self.ended >= most {
+                break;
+            }
             match jobs.try_recv() {
                 Ok(Ok(Some((number, JobArgs::Columns(columns))))) => {
-                    let columns = columns.iter().map(|column| OsBytes::from(column.as_os_str())).collect();
-                    if !self.connection.send(&ToAgent::Job { number, columns }) {
-                        bail!("{}: the arguments of job {number} are too long to be sent", self.config.host);
-                    }
+                    self.files.push(number, &columns);
                     self.sent += 1;
                 }
-                Ok(Ok(Some((number, JobArgs::Unfit(why))))) => bail!("job {number}: {why}"),
+                Ok(Ok(Some((number, JobArgs::Unfit(why))))) => {
+                    self.connection.send(&unfit(number, why.to_string(), &[]));
+                    self.sent += 1;
+                }
                 Ok(Ok(None)) => {
                     self.is_finished = true;
                     self.connection.send(&ToAgent::Finish);
@@ -409,7 +444,19 @@ impl<'a> Session<'a> {
     fn take(&mut self, message: FromAgent) -> Result<bool> {
         match message {
             FromAgent::Beat(number) => _ = self.connection.send(&ToAgent::Beat(number)),
-            FromAgent::Output { file, bytes } => self.files.append(&file, &bytes)?,
+            FromAgent::Output { file, bytes } => self.outputs.append(&file, &bytes)?,
+            FromAgent::File { job, part } => {
+                self.files.take(job, &part).with_context(|| self.config.host.to_string())?;
+            }
+            FromAgent::Missing { job, why } => {
+                self.missing += 1;
+                if self.missing <= MISSING_MAX {
+                    (self.say)(&format!(
+                        "{}: job {job} returns less than it should: {why}",
+                        self.config.host
+                    ));
+                }
+            }
             FromAgent::Journal(lines) => self.take_journal(&lines)?,
             FromAgent::End => return Ok(true),
             FromAgent::Refused(why) => bail!("{}: {why}", self.config.host),
@@ -420,22 +467,25 @@ impl<'a> Session<'a> {
 
     /// Appends lines to the journal. Its first line was written here, and claims are made here.
     fn take_journal(&mut self, lines: &[u8]) -> Result<()> {
-        let mut ended = 0;
+        let mut ended = VecDeque::new();
         let mut kept = Vec::with_capacity(lines.len());
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             match codec::decode(line.strip_suffix(b"\n").unwrap_or(line)) {
-                Ok(JournalEvent::JobFinished(_)) => ended += 1,
+                Ok(JournalEvent::JobFinished(job)) => ended.push_back(job.job),
                 Ok(JournalEvent::AttemptFinished(_)) => self.is_over = true,
-                Ok(JournalEvent::AttemptStarted(_) | JournalEvent::Claimed(_) | JournalEvent::Sealed(_)) => continue,
+                Ok(JournalEvent::AttemptStarted(_) | JournalEvent::Claimed(_) | JournalEvent::Sealed(_)) => {
+                    continue;
+                }
                 Ok(_) => (),
                 Err(error) => bail!("{}: a line of its journal is {error}", self.config.host),
             }
             kept.extend_from_slice(line);
         }
-        self.files.sync()?;
+        self.outputs.sync()?;
         self.agent.journal.append(&kept).context("cannot write the record of the run")?;
-        self.ended += ended;
-        self.agent.note_recorded(ended);
+        self.files.forget(&ended);
+        self.ended += ended.len() as u64;
+        self.agent.note_recorded(ended.len() as u64);
         Ok(())
     }
 }
@@ -503,8 +553,13 @@ impl Files {
 
     /// Waits for the disk, if that is wanted.
     fn sync(&mut self) -> Result<()> {
-        if self.syncs && self.is_dirty && let Some((name, file)) = &self.open {
-            file.sync_data().map_err(io::Error::from).with_context(|| format!("cannot save output in `{name}`"))?;
+        if self.syncs
+            && self.is_dirty
+            && let Some((name, file)) = &self.open
+        {
+            file.sync_data()
+                .map_err(io::Error::from)
+                .with_context(|| format!("cannot save output in `{name}`"))?;
         }
         self.is_dirty = false;
         Ok(())

@@ -32,7 +32,6 @@ use minder_os::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::block_source::BlockSource;
 use crate::claimed_jobs::ClaimedJobs;
-use crate::served::Served;
 use crate::confirm::ConfirmPrompt;
 use crate::input::ArgumentReader;
 use crate::input::JobArgs;
@@ -40,6 +39,7 @@ use crate::input::Order;
 use crate::input::Ordered;
 use crate::remote_results::{RemoteResult, RemoteResults};
 use crate::resume::ResumeFilter;
+use crate::served::Served;
 use crate::splitter::InputBlock;
 use crate::splitter::InputQueue;
 use crate::splitter::InputReader;
@@ -63,17 +63,19 @@ pub(crate) struct Task {
     pub(crate) block: Mutex<Option<Box<JobInput>>>,
     /// Its result, if an agent has run it.
     pub(crate) remote: Option<Box<RemoteResult>>,
+    /// Why it cannot run, if that is known before its command is made.
+    pub(crate) refusal: Option<Box<str>>,
 }
 
 impl Task {
     pub(crate) fn new(number: u64, item: JobArgs) -> Self {
-        Self { number, item, input_block: None, block: Mutex::new(None), remote: None }
+        Self { number, item, input_block: None, block: Mutex::new(None), remote: None, refusal: None }
     }
 
     /// Creates a job that reads a part of the input.
     fn with_block(number: u64, item: JobArgs, block: JobInput) -> Self {
         let input_block = block.block.clone();
-        Self { number, item, input_block, block: Mutex::new(Some(Box::new(block))), remote: None }
+        Self { input_block, block: Mutex::new(Some(Box::new(block))), ..Self::new(number, item) }
     }
 
     /// Locks the block, to take it or to put it back.
@@ -138,9 +140,9 @@ impl JobSource {
                 *created += 1;
                 Task::new(number, item)
             })),
-            Self::Served(served) => Ok(served.next().map(|(number, item)| {
+            Self::Served(served) => Ok(served.next().map(|(number, item, refusal)| {
                 *created += 1;
-                Task::new(number, item)
+                Task { refusal, ..Task::new(number, item) }
             })),
             Self::Remote(remote) => Ok(remote.next()?.map(|(number, item, result)| {
                 *created += 1;

@@ -449,7 +449,7 @@ impl RunRecorder {
             // The coordinator shows the output, and says so if it misses this event.
             let _ = self.append_end(finished);
             if let Some(served) = &agent.served {
-                served.finish();
+                served.finish(&agent.removed);
             }
             return;
         }

@@ -5,7 +5,7 @@
 //! journal and to its files of saved output is copied to the link, byte by byte. The journal is sent after the
 //! output that it refers to.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -15,13 +15,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use minder::guard::Watchdog;
 use minder_cluster::protocol::{
-    AGENT_SILENCE_MAX, BEAT_INTERVAL, Decoder, FromAgent, Hello, MESSAGE_MAX, Message as _, OUTPUT_MAX, Start,
-    ToAgent, VERSION,
+    AGENT_SILENCE_MAX, BEAT_INTERVAL, Decoder, FromAgent, Hello, JobsDir, MESSAGE_MAX, Message as _,
+    OUTPUT_MAX, Start, ToAgent, VERSION,
 };
+use minder_cluster::transfer::{Receiver, Sender, place, remove};
 use minder_os::files::{create_private_dir, create_private_file, open_no_follow};
 use minder_os::sync::{Condvar, Mutex};
 use minder_record::agents::{AgentKey, JOURNAL};
-use minder_record::event::OsBytes;
+use minder_record::codec;
+use minder_record::event::{JournalEvent, OsBytes};
 use minder_record::store::{FileKind, file_kind};
 use minder_record::writer::JournalWriter;
 
@@ -65,6 +67,28 @@ pub fn refuse(why: &str) {
     let mut bytes = Vec::new();
     FromAgent::Refused(why.to_owned()).encode(&mut bytes);
     let _ = write(&bytes);
+}
+
+/// Changes to the directory of the jobs, and creates it if it is missing. `run` is that of the run.
+///
+/// # Errors
+/// It cannot be created, or is not a directory.
+pub fn enter_dir(dir: &JobsDir, run: &Path) -> Result<()> {
+    let home = || std::env::home_dir().context("this user has no home directory");
+    let dir = match dir {
+        JobsDir::Home => home()?,
+        JobsDir::Named(name) => {
+            let dir = home()?.join(name.to_os());
+            fs::create_dir_all(&dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
+            dir
+        }
+        JobsDir::Temporary => {
+            let dir = run.with_file_name("work");
+            create_private_dir(&dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
+            dir
+        }
+    };
+    std::env::set_current_dir(&dir).with_context(|| format!("cannot change to `{}`", dir.display()))
 }
 
 /// Creates the private directory of an agent, and in it that of the run, with this id. Removes those that
@@ -117,14 +141,30 @@ fn write(bytes: &[u8]) -> io::Result<()> {
 #[derive(Debug)]
 pub(crate) struct Served {
     journal: Arc<JournalWriter>,
+    /// The directory of the jobs.
+    dir: PathBuf,
     state: Mutex<State>,
     /// Notified of each change.
     changed: Condvar,
 }
 
+/// A job: its number, its arguments, and why it cannot run, if it cannot.
+type ServedJob = (u64, JobArgs, Option<Box<str>>);
+
+/// The files of a job: those that are sent back, and those that are removed.
+#[derive(Debug)]
+struct JobFiles {
+    returned: Vec<PathBuf>,
+    removed: Vec<PathBuf>,
+}
+
 #[derive(Debug)]
 struct State {
-    jobs: VecDeque<(u64, Vec<OsBytes>)>,
+    jobs: VecDeque<ServedJob>,
+    /// What is to be done with files after a job: those that are sent back, and those that are removed.
+    files: HashMap<u64, JobFiles>,
+    /// Why a file of the next job cannot be written.
+    file_error: Option<String>,
     /// How many jobs run at once, and whether that was sent.
     slots: Option<u64>,
     /// No job follows.
@@ -155,6 +195,8 @@ impl Served {
     pub(crate) fn start(journal: Arc<JournalWriter>) -> Result<Arc<Self>> {
         let state = State {
             jobs: VecDeque::new(),
+            files: HashMap::new(),
+            file_error: None,
             slots: None,
             is_finished: false,
             is_cancelled: false,
@@ -166,7 +208,8 @@ impl Served {
             is_over: false,
             is_flushed: false,
         };
-        let served = Arc::new(Self { journal, state: Mutex::new(state), changed: Condvar::new() });
+        let dir = std::env::current_dir().context("cannot find the working directory")?;
+        let served = Arc::new(Self { journal, dir, state: Mutex::new(state), changed: Condvar::new() });
         // They end with the process: the one reads until the link ends, which is later.
         for run in [Self::listen, Self::send] {
             let served = Arc::clone(&served);
@@ -181,7 +224,7 @@ impl Served {
     }
 
     /// Returns the next job, or `None` if none follows. Waits for it.
-    pub(crate) fn next(&self) -> Option<(u64, JobArgs)> {
+    pub(crate) fn next(&self) -> Option<ServedJob> {
         let waits = |state: &mut State| {
             state.jobs.is_empty() && !state.is_finished && !state.is_cancelled && state.lost.is_none()
         };
@@ -189,8 +232,7 @@ impl Served {
         if state.is_cancelled || state.lost.is_some() {
             return None;
         }
-        let (number, columns) = state.jobs.pop_front()?;
-        Some((number, JobArgs::Columns(columns.iter().map(OsBytes::to_os).collect())))
+        state.jobs.pop_front()
     }
 
     /// Says that the journal may have grown.
@@ -204,10 +246,11 @@ impl Served {
     }
 
     /// Waits until the journal, which is complete, has been sent, and removes the private directory.
-    pub(crate) fn finish(&self) {
+    pub(crate) fn finish(&self, removed: &[PathBuf]) {
         self.change(|state| state.is_over = true);
         let waits = |state: &mut State| !state.is_flushed && state.lost.is_none();
         drop(self.changed.wait_timeout_while(self.state.lock(), FLUSH_MAX, waits));
+        remove(&self.dir, removed);
         // That of the agent is in `agents` of that of the run.
         if let Some(dir) = self.journal.dir().ancestors().nth(3)
             && is_private_name(dir.file_name().and_then(|name| name.to_str()))
@@ -218,12 +261,7 @@ impl Served {
 
     /// Calls `cancel` if the jobs are to end, and `fail` if there is no link any more, and returns. Returns
     /// without that when the agent ends.
-    pub(crate) fn watch(
-        &self,
-        watchdog: Option<Watchdog>,
-        cancel: impl FnOnce(),
-        fail: impl FnOnce(String),
-    ) {
+    pub(crate) fn watch(&self, watchdog: Option<Watchdog>, cancel: impl FnOnce(), fail: impl FnOnce(String)) {
         let mut cancel = Some(cancel);
         let mut state = self.state.lock();
         loop {
@@ -257,6 +295,19 @@ impl Served {
         }
     }
 
+    /// Takes out what is to be done with the files of the jobs that have ended in these lines.
+    fn files_of(&self, lines: &[u8]) -> Vec<(u64, JobFiles)> {
+        let mut state = self.state.lock();
+        if state.files.is_empty() {
+            return Vec::new();
+        }
+        let ended = lines.split(|byte| *byte == b'\n').filter_map(|line| match codec::decode(line) {
+            Ok(JournalEvent::JobFinished(ended)) => Some(ended.job),
+            _ => None,
+        });
+        ended.filter_map(|job| Some((job, state.files.remove(&job)?))).collect()
+    }
+
     fn change(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state.lock());
         self.changed.notify_all();
@@ -265,6 +316,7 @@ impl Served {
     /// Takes the messages of the link.
     fn listen(&self) {
         let mut decoder = Decoder::new();
+        let mut receiver = Receiver::new(self.dir.clone());
         let mut buffer = vec![0; 64 << 10];
         let mut stdin = io::stdin().lock();
         let why = loop {
@@ -274,29 +326,25 @@ impl Served {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => break os_error_text(&error),
             };
-            if let Err(error) = self.take(&mut decoder, &buffer[..count]) {
+            if let Err(error) = self.take(&mut decoder, &buffer[..count], &mut receiver) {
                 break error.to_string();
             }
         };
         self.change(|state| state.lost = Some(why));
     }
 
-    fn take(&self, decoder: &mut Decoder, mut bytes: &[u8]) -> io::Result<()> {
+    fn take(&self, decoder: &mut Decoder, mut bytes: &[u8], receiver: &mut Receiver) -> io::Result<()> {
         while let Some(message) = decoder.next(&mut bytes)? {
-            self.change(|state| match message {
-                ToAgent::Job { number, columns } => state.jobs.push_back((number, columns)),
-                ToAgent::Finish => state.is_finished = true,
-                ToAgent::Cancel => state.is_cancelled = true,
-                ToAgent::Beat(number) => {
-                    while let Some((sent, at)) = state.beats.front().copied().filter(|beat| beat.0 <= number) {
-                        if sent == number {
-                            state.answered = at;
-                        }
-                        state.beats.pop_front();
-                    }
+            // Without the lock: the disk may be slow.
+            let file_error = match &message {
+                ToAgent::File(part) => receiver.take(part).err(),
+                ToAgent::Shared(part) => {
+                    receiver.take(part)?;
+                    None
                 }
-                ToAgent::Start(_) => (),
-            });
+                _ => None,
+            };
+            self.change(|state| state.take(message, file_error));
         }
         Ok(())
     }
@@ -316,8 +364,9 @@ impl Served {
         loop {
             let state = self.state.lock();
             let pause = next_beat.saturating_duration_since(Instant::now());
-            let waits =
-                |state: &mut State| !state.has_news && !state.is_over && state.slots.is_none() && state.lost.is_none();
+            let waits = |state: &mut State| {
+                !state.has_news && !state.is_over && state.slots.is_none() && state.lost.is_none()
+            };
             let mut state = self.changed.wait_timeout_while(state, pause, waits);
             if state.lost.is_some() || state.is_flushed {
                 return Ok(());
@@ -337,7 +386,7 @@ impl Served {
             drop(state);
             write(&bytes)?;
             bytes.clear();
-            copied.send_all(&self.journal)?;
+            copied.send_all(self)?;
             if is_over {
                 FromAgent::End.encode(&mut bytes);
                 write(&bytes)?;
@@ -346,6 +395,46 @@ impl Served {
             }
         }
     }
+}
+
+impl State {
+    fn take(&mut self, message: ToAgent, file_error: Option<io::Error>) {
+        match message {
+            ToAgent::Job { number, columns, returned, removed } => {
+                let paths = |names: &[OsBytes]| names.iter().map(|name| name.to_os().into()).collect();
+                let files = JobFiles { returned: paths(&returned), removed: paths(&removed) };
+                if !files.returned.is_empty() || !files.removed.is_empty() {
+                    self.files.insert(number, files);
+                }
+                let refusal = self.file_error.take().map(String::into_boxed_str);
+                self.jobs.push_back((number, arguments(&columns), refusal));
+            }
+            ToAgent::Unfit { number, why, columns } => {
+                self.file_error = None;
+                self.jobs.push_back((number, arguments(&columns), Some(why.into_boxed_str())));
+            }
+            ToAgent::Finish => self.is_finished = true,
+            ToAgent::Cancel => self.is_cancelled = true,
+            ToAgent::Beat(number) => {
+                while let Some((sent, at)) = self.beats.front().copied().filter(|beat| beat.0 <= number) {
+                    if sent == number {
+                        self.answered = at;
+                    }
+                    self.beats.pop_front();
+                }
+            }
+            ToAgent::File(_) => {
+                if let Some(error) = file_error {
+                    self.file_error.get_or_insert_with(|| os_error_text(&error));
+                }
+            }
+            ToAgent::Start(_) | ToAgent::Shared(_) => (),
+        }
+    }
+}
+
+fn arguments(columns: &[OsBytes]) -> JobArgs {
+    JobArgs::Columns(columns.iter().map(OsBytes::to_os).collect())
 }
 
 /// How much of the files of an agent was sent.
@@ -358,7 +447,8 @@ struct Copied {
 
 impl Copied {
     /// Sends what was appended.
-    fn send_all(&mut self, journal: &JournalWriter) -> io::Result<()> {
+    fn send_all(&mut self, served: &Served) -> io::Result<()> {
+        let journal = &served.journal;
         // What these bytes refer to is in the other files by now.
         let until = journal.bytes();
         if until == self.journal {
@@ -371,7 +461,7 @@ impl Copied {
                 self.send_output(&journal.dir().join(&name), &name)?;
             }
         }
-        self.send_journal(&journal.dir().join(JOURNAL), until)
+        self.send_journal(served, &journal.dir().join(JOURNAL), until)
     }
 
     fn send_output(&mut self, path: &Path, name: &str) -> io::Result<()> {
@@ -387,7 +477,7 @@ impl Copied {
         Ok(())
     }
 
-    fn send_journal(&mut self, path: &Path, until: u64) -> io::Result<()> {
+    fn send_journal(&mut self, served: &Served, path: &Path, until: u64) -> io::Result<()> {
         let file = open_no_follow(path)?;
         while self.journal < until {
             let mut lines = read_part(&file, self.journal, until.min(self.journal + MESSAGE_MAX as u64 - 1))?;
@@ -398,7 +488,32 @@ impl Copied {
                 return Err(io::ErrorKind::InvalidData.into());
             }
             self.journal += end as u64;
+            let files = served.files_of(&lines);
+            for (job, files) in &files {
+                self.send_files(served, *job, &files.returned)?;
+            }
             self.write(&FromAgent::Journal(lines))?;
+            for (_, files) in &files {
+                remove(&served.dir, &files.removed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the files that a job has made.
+    fn send_files(&mut self, served: &Served, job: u64, names: &[PathBuf]) -> io::Result<()> {
+        let mut sender = Sender::default();
+        for name in names {
+            if let Ok(place) = place(name) {
+                sender.push(served.dir.join(name), place);
+            }
+        }
+        while !sender.is_done() {
+            match sender.next() {
+                Ok(Some(part)) => self.write(&FromAgent::File { job, part })?,
+                Ok(None) => break,
+                Err(error) => self.write(&FromAgent::Missing { job, why: os_error_text(&error) })?,
+            }
         }
         Ok(())
     }

@@ -23,11 +23,12 @@ const FILE_MAX: u64 = 1 << 20;
 /// # Errors
 /// The place is not known, or another flag needs what agents do not have.
 pub(super) fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
+    let machines = &flags.machines;
     let mut places = Vec::new();
-    if let Some(place) = &flags.on {
+    if let Some(place) = &machines.on {
         places = parse(place).with_context(|| format!("--on: invalid place `{place}`"))?;
     }
-    if let Some(path) = &flags.hosts {
+    if let Some(path) = &machines.hosts {
         let add = || -> Result<()> {
             for line in read_hosts(path)?.lines().map(str::trim) {
                 if !line.is_empty() && !line.starts_with('#') {
@@ -43,6 +44,9 @@ pub(super) fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
         }
     }
     if places.is_empty() {
+        if let Some(flag) = machines.file_flag() {
+            bail!("`{flag}` is for jobs on other machines: it needs --on or --hosts");
+        }
         return Ok(None);
     }
     if places.len() > HOSTS_MAX {
@@ -52,8 +56,8 @@ pub(super) fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
         bail!("`{flag}` cannot be used with `--on`: {why}");
     }
     let program = std::env::current_exe().context("cannot find the program of an agent")?;
-    let ssh = ssh_command(&flags.ssh)?;
-    Ok(Some(AgentsConfig { places, program, ssh, lost_after: Duration::from_secs(flags.lost_after) }))
+    let ssh = ssh_command(&machines.ssh)?;
+    Ok(Some(AgentsConfig { places, program, ssh, lost_after: Duration::from_secs(machines.lost_after) }))
 }
 
 /// Returns the words of --ssh.

@@ -30,7 +30,6 @@ mod seed;
 mod output_files;
 mod agents;
 
-pub(crate) use agents::ssh_command;
 pub(crate) use self::conflicts::{check as check_conflicts, exclusion, missing};
 pub(crate) use self::control::check_single_limit;
 pub(crate) use self::input::{CompatMode, ParsedCommandLine};
@@ -45,6 +44,7 @@ use crate::flags::{
     StatusLevel,
 };
 use crate::ui::{Heartbeat, ProgressOptions};
+pub(crate) use agents::ssh_command;
 use minder_ui::color::When;
 
 /// The settings of what people see during a run.

@@ -15,7 +15,13 @@ pub(crate) struct AgentFlags {
     pub(crate) run: Option<PathBuf>,
 
     /// The attempt that has submitted the jobs.
-    #[arg(long, value_name = "N", required_unless_present = "serve", default_value_t = 0, hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        required_unless_present = "serve",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
     pub(crate) attempt: u32,
 
     /// Run N jobs at once, in place of what the run asks for.

@@ -7,6 +7,7 @@ mod control;
 mod doctor;
 mod input;
 mod log;
+mod machines;
 mod output;
 mod pipe;
 mod relay;
@@ -34,6 +35,7 @@ pub(crate) use self::{
     help::{CompletionsFlags, HelpFlags, ManFlags},
     input::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, Trim},
     log::LogFlags,
+    machines::MachineFlags,
     output::{OutputFlags, OutputTimeFlag, RecordFlags},
     pipe::PipeFlags,
     properties::{Flag, FlagSource, UNRECORDED},

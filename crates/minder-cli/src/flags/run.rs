@@ -1,7 +1,6 @@
 //! Flags of `minder run`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
@@ -9,6 +8,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use super::control::ControlFlags;
 use super::display::DisplayFlags;
 use super::input::{ArityFlags, InputFlags, PlaceholderFlags};
+use super::machines::MachineFlags;
 use super::output::{OutputFlags, RecordFlags};
 use super::pipe::PipeFlags;
 use super::short_help;
@@ -102,32 +102,8 @@ pub(crate) struct RunFlags {
     #[arg(long, hide = true)]
     pub(crate) parallel_env: bool,
 
-    /// Run the jobs on other machines.
-    ///
-    /// `ssh:alpha,8/beta,ann@gamma` uses three hosts, by ssh, and runs 8 jobs at once on `beta`. Elsewhere -j
-    /// decides, or the number of processors of the host. A login without a password is needed. `:` is this
-    /// machine.
-    #[arg(long, value_name = "PLACE", help_heading = "Other machines")]
-    pub(crate) on: Option<String>,
-
-    /// Run the jobs on the hosts in FILE, one on each line.
-    ///
-    /// Each is written as with --on ssh:…. Empty lines, and lines that begin with `#`, are left out.
-    #[arg(long, value_name = "FILE", help_heading = "Other machines")]
-    pub(crate) hosts: Option<PathBuf>,
-
-    /// The command that connects to hosts, with its options.
-    ///
-    /// It is divided at blanks, and run without a shell: --ssh 'ssh -F my_config'.
-    #[arg(long, value_name = "COMMAND", default_value = "ssh", help_heading = "Other machines")]
-    pub(crate) ssh: OsString,
-
-    /// Seconds without a sign of life after which others run the jobs of an agent.
-    ///
-    /// This is for agents that share a directory. A host that is reached by ssh is lost after 20 s.
-    #[arg(long, value_name = "SECONDS", hide = true, default_value_t = 60)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) lost_after: u64,
+    #[command(flatten)]
+    pub(crate) machines: MachineFlags,
 
     /// What to do if output stays open after a job.
     ///

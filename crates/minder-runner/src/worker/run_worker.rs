@@ -162,6 +162,9 @@ impl JobHandler for RunWorker<'_> {
         if let JobArgs::Unfit(why) = &task.item {
             return Err(self.finisher.fail_unstarted(attempt, task, &why.to_string()));
         }
+        if let Some(why) = &task.refusal {
+            return Err(self.finisher.fail_unstarted(attempt, task, why));
+        }
         if let Some(result) = &task.remote {
             return Err(self.finish_remote(attempt, task, result));
         }

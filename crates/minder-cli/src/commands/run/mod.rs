@@ -6,6 +6,7 @@ mod console;
 mod request;
 mod hints;
 mod plan;
+mod host_link;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -14,11 +15,11 @@ use std::sync::Arc;
 use anyhow::Result;
 use minder::guard::{ExitMode, GuardOptions, ProcessGuard};
 use minder::{Availability, Backend};
-use minder_runner::{link, served};
 use minder_runner::config::ResumeMode;
 use minder_runner::{
     Inherited, Interrupted, Notice, Observer, RunEnd, RunReport, RunRequest, exit_status, list_commands,
 };
+use minder_runner::{link, served};
 
 use self::confirm::TerminalPrompt;
 use self::console::Console;
@@ -55,7 +56,7 @@ pub(crate) fn agent(flags: &AgentFlags) -> Result<ExitCode> {
         );
     }
     let Some(host) = &flags.host else { return execute(|| Plan::agent(flags), &[]) };
-    let config = plan::link(flags, host)?;
+    let config = host_link::link(flags, host)?;
     let mut guard = ProcessGuard::install(&GuardOptions::new())?;
     match link::work(&config, &mut guard, &message) {
         Ok(()) => guard.exit(0),
@@ -82,7 +83,8 @@ fn execute(plan: impl FnOnce() -> Result<Plan>, settings: &[Setting]) -> Result<
         return Ok(if is_complete { ExitCode::from(exit_status::of_failed(refused)) } else { code });
     }
     // The guardians are forked here, before any thread runs.
-    let options = inherited.guarded(GuardOptions::new().guardians(config.guardians).watchdog(config.record.agent.is_some()));
+    let options = inherited
+        .guarded(GuardOptions::new().guardians(config.guardians).watchdog(config.record.agent.is_some()));
     let mut guard = ProcessGuard::install(&options)?;
     if config.guardians
         && !guard.kills_descendants()

@@ -10,7 +10,6 @@ use anyhow::{Context, Result, bail};
 use minder::Command;
 use minder_cluster::protocol::{self, Start};
 use minder_cluster::spool::SpoolReader;
-use minder_cluster::ssh::Program;
 use minder_record::event::OsBytes;
 use minder_record::lookup;
 use minder_record::manifest::{FileFingerprint, InputSource, Manifest};
@@ -19,9 +18,8 @@ use minder_record::store;
 use minder_runner::config::{
     AgentConfig, BY_JOBLOG, Control, PipeInput, ResumeMode, RunConfig, SLOTS, TemplateCopy, absolute_path,
 };
-use minder_runner::link::LinkConfig;
-use minder_runner::served;
 use minder_runner::input::{ArgumentReader, InputPlan, LineLimit};
+use minder_runner::served;
 use minder_runner::{Notice, spawn_command, stdin_source};
 use minder_template::{Job, Options, Template, shell_word};
 
@@ -29,7 +27,7 @@ use super::hints;
 use super::request::ResumeRequest;
 use crate::commands::log::run_id;
 use crate::config::{self, CompatMode, Display, Parsed};
-use crate::flags::{AgentFlags, Flags, RunFlags, UNRECORDED, clap_error_line};
+use crate::flags::{AgentFlags, Flags, MachineFlags, RunFlags, UNRECORDED, clap_error_line};
 use crate::recorded;
 use crate::settings::status_words;
 use crate::ui::message;
@@ -142,6 +140,7 @@ impl Plan {
             attempt: flags.attempt,
             lost_after: Duration::from_secs(flags.lost_after),
             is_served: false,
+            removed: Vec::new(),
         };
         Self::of_agent(&manifest, &arguments, names, flags.jobs.as_deref(), agent)
     }
@@ -151,14 +150,15 @@ impl Plan {
         let manifest: Manifest =
             serde_json::from_value(start.manifest.clone()).context("the manifest is damaged")?;
         let run = served::create_dir(&start.run)?;
-        let home = std::env::home_dir().context("this user has no home directory")?;
-        let dir = start.dir.as_ref().map_or(home.clone(), |dir| home.join(dir.to_os()));
-        std::env::set_current_dir(&dir).with_context(|| format!("cannot change to `{}`", dir.display()))?;
+        served::enter_dir(&start.dir, &run)?;
         let names = start.names.iter().map(OsBytes::to_os).collect();
         let lost_after = protocol::LINK_SILENCE_MAX;
-        let agent = AgentConfig { run, attempt: start.attempt, lost_after, is_served: true };
+        let removed = start.removed.iter().map(|path| path.to_os().into()).collect();
+        let agent = AgentConfig { run, attempt: start.attempt, lost_after, is_served: true, removed };
         let jobs = start.jobs.as_ref().map(OsString::from);
         let mut plan = Self::of_agent(&manifest, &[], names, jobs.as_deref(), agent)?;
+        let env = start.env.iter().map(|(name, value)| (name.to_os(), value.to_os()));
+        plan.config.control.env.splice(0..0, env);
         // The link waits for the disk, if that is wanted.
         plan.config.record.sync = false;
         Ok(plan)
@@ -179,8 +179,11 @@ impl Plan {
         let mut all = recorded::parse(manifest, &[&saved, &own], arguments)
             .map_err(|error| anyhow::anyhow!(clap_error_line(&error, &Flags::interface(), &[])))?;
         // Those are of the coordinator, and so is the file that --hosts names.
-        all.on = None;
-        all.hosts = None;
+        all.machines = MachineFlags::default();
+        if agent.is_served {
+            // The agent is in that directory.
+            all.control.wd = None;
+        }
         let compat = if all.parallel_env { CompatMode::Parallel } else { CompatMode::Own };
         // As in a resumed run: the flags were checked when it began.
         let parsed = Parsed::new(&all, saved, Some(ResumeMode::Rest), compat, None)?;
@@ -263,46 +266,11 @@ impl Plan {
 
 /// Returns what an agent has to know of the run that it works on: its directory, its manifest, and the names of
 /// its columns.
-fn shared_run(flags: &AgentFlags) -> Result<(PathBuf, Manifest, Vec<OsString>)> {
+pub(super) fn shared_run(flags: &AgentFlags) -> Result<(PathBuf, Manifest, Vec<OsString>)> {
     let run = std::path::absolute(flags.run.as_deref().context("no directory")?)?;
     let manifest = Manifest::read(&run)?;
     let names = SpoolReader::open(&run)?.names()?.iter().map(OsBytes::to_os).collect();
     Ok((run, manifest, names))
-}
-
-/// Returns the configuration of the link to a host.
-pub(super) fn link(flags: &AgentFlags, host: &str) -> Result<LinkConfig> {
-    let (run, manifest, names) = shared_run(flags)?;
-    let saved = recorded::typed_flags(&manifest).context("the manifest is damaged")?;
-    let all = recorded::parse(&manifest, &[&saved], &[])
-        .map_err(|error| anyhow::anyhow!(clap_error_line(&error, &Flags::interface(), &[])))?;
-    let names: Vec<OsBytes> = names.iter().map(|name| OsBytes::from(name.as_os_str())).collect();
-    let start = Start {
-        run: run_id(&run),
-        attempt: flags.attempt,
-        manifest: serde_json::to_value(&manifest)?,
-        names,
-        jobs: flags.jobs.as_ref().and_then(|jobs| jobs.to_str()).map(str::to_owned),
-        env: Vec::new(),
-        dir: None,
-    };
-    Ok(LinkConfig {
-        agent: AgentConfig {
-            run,
-            attempt: flags.attempt,
-            lost_after: Duration::from_secs(flags.lost_after),
-            is_served: false,
-        },
-        host: host.parse().map_err(anyhow::Error::msg)?,
-        ssh: config::ssh_command(&all.ssh)?,
-        program: Program {
-            path: std::env::current_exe().context("cannot find this program")?,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        },
-        start,
-        grace: Duration::from_secs(all.grace),
-        sync: all.record.sync,
-    })
 }
 
 /// Returns the flags that change the directory and the environment of jobs, for a dry run. Its commands do

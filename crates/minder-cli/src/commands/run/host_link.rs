@@ -1,0 +1,96 @@
+//! The configuration of a link: what a host has to know of a run.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use minder_cluster::protocol::{JobsDir, Start};
+use minder_cluster::ssh::Program;
+use minder_record::event::OsBytes;
+use minder_runner::config::{AgentConfig, ResumeMode};
+use minder_runner::link::LinkConfig;
+use minder_runner::link_files::TransferConfig;
+use minder_template::Template;
+
+use super::plan::shared_run;
+use crate::commands::log::run_id;
+use crate::config::{self, CompatMode, Parsed};
+use crate::flags::{AgentFlags, Flags, RunFlags, clap_error_line};
+use crate::recorded;
+
+/// Returns the configuration of the link to a host.
+///
+/// # Errors
+/// The record of the run cannot be read, or a name of a file leads out of the directory of the jobs.
+pub(super) fn link(flags: &AgentFlags, host: &str) -> Result<LinkConfig> {
+    let (run, manifest, names) = shared_run(flags)?;
+    let saved = recorded::typed_flags(&manifest).context("the manifest is damaged")?;
+    let all = recorded::parse(&manifest, &[&saved], &[])
+        .map_err(|error| anyhow::anyhow!(clap_error_line(&error, &Flags::interface(), &[])))?;
+    let dir = PathBuf::from(manifest.cwd.to_os());
+    let compat = if all.parallel_env { CompatMode::Parallel } else { CompatMode::Own };
+    let ssh = config::ssh_command(&all.machines.ssh)?;
+    let (grace, sync) = (Duration::from_secs(all.grace), all.record.sync);
+    let jobs_dir = jobs_dir(&all, &dir);
+    let env = variables(&all);
+    // Hosts are known already.
+    let mut all = all;
+    let machines = std::mem::take(&mut all.machines);
+    let parsed = Parsed::new(&all, saved, Some(ResumeMode::Rest), compat, None)?;
+    let options = parsed.options(&all, &names)?;
+    let text = |flag: &OsString| Template::text(flag, &options);
+    let mut sent: Vec<Template> = machines.transferfile.iter().map(text).collect();
+    if machines.transfer || !machines.trc.is_empty() {
+        let argument = all.placeholders.replace.clone().unwrap_or_else(|| "{}".into());
+        sent.push(text(&argument));
+    }
+    let files = TransferConfig {
+        dir,
+        sent,
+        returned: machines.r#return.iter().chain(&machines.trc).map(text).collect(),
+        shared: machines.basefile.clone(),
+        removes: all.output.cleanup || !machines.trc.is_empty(),
+    };
+    let start = Start {
+        run: run_id(&run),
+        attempt: flags.attempt,
+        manifest: serde_json::to_value(&manifest)?,
+        names: names.iter().map(|name| OsBytes::from(name.as_os_str())).collect(),
+        jobs: flags.jobs.as_ref().and_then(|jobs| jobs.to_str()).map(str::to_owned),
+        env,
+        dir: jobs_dir,
+        removed: files.removed_at_end()?,
+    };
+    let program = Program {
+        path: std::env::current_exe().context("cannot find this program")?,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let lost_after = Duration::from_secs(flags.lost_after);
+    let agent =
+        AgentConfig { run, attempt: flags.attempt, lost_after, is_served: false, removed: Vec::new() };
+    let host = host.parse().map_err(anyhow::Error::msg)?;
+    Ok(LinkConfig { agent, host, ssh, program, start, files, grace, sync })
+}
+
+/// Returns the directory of jobs on the host. `.` is this directory: below the home directory of the login if it
+/// is below that of this user.
+fn jobs_dir(flags: &RunFlags, dir: &Path) -> JobsDir {
+    match &flags.control.wd {
+        None => JobsDir::Home,
+        Some(wd) if wd == "..." => JobsDir::Temporary,
+        Some(wd) if wd == "." => {
+            let home = std::env::home_dir();
+            let below = home.as_deref().and_then(|home| dir.strip_prefix(home).ok());
+            JobsDir::Named(below.unwrap_or(dir).as_os_str().into())
+        }
+        Some(wd) => JobsDir::Named(wd.as_os_str().into()),
+    }
+}
+
+/// Returns the variables of `--env NAME`, with their values here.
+fn variables(flags: &RunFlags) -> Vec<(OsBytes, OsBytes)> {
+    let names = flags.control.env.iter().filter(|name| !name.as_encoded_bytes().contains(&b'='));
+    let found = names.filter_map(|name| Some((name, std::env::var_os(name)?)));
+    found.map(|(name, value)| (name.as_os_str().into(), value.as_os_str().into())).collect()
+}
