@@ -61,6 +61,8 @@ pub struct Hello {
 pub struct Start {
     /// The id of the run.
     pub run: String,
+    /// The name by which the user knows the host.
+    pub login: String,
     /// The attempt that submitted the jobs.
     pub attempt: u32,
     /// The manifest of the run, with the command and the flags. It has no arguments.

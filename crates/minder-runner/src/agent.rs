@@ -60,7 +60,7 @@ impl Agent {
     pub(crate) fn begin(config: &RunConfig) -> Result<Option<Arc<Self>>> {
         let Some(agent) = &config.record.agent else { return Ok(None) };
         let mut own = Self::start(agent, minder_os::machine::name(), config.record.sync)?;
-        if agent.is_served {
+        if agent.login.is_some() {
             own.served = Some(Served::start(Arc::clone(&own.journal))?);
         }
         Ok(Some(Arc::new(own)))

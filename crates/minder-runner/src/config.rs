@@ -296,8 +296,9 @@ pub struct AgentConfig {
     pub attempt: u32,
     /// Another agent is lost if its beat has not changed for this time.
     pub lost_after: Duration,
-    /// `true` if it gets jobs by its standard input, from a link. The directory is a private one then.
-    pub is_served: bool,
+    /// The name by which the user knows this machine, if the agent gets jobs by its standard input, from a
+    /// link. The directory is a private one then.
+    pub login: Option<String>,
     /// The files that such an agent removes at the end.
     pub removed: Vec<PathBuf>,
 }

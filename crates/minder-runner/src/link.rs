@@ -91,13 +91,13 @@ pub fn work(config: &LinkConfig, guard: &mut ProcessGuard, say: &dyn Fn(&str)) -
         let connected = Connection::open(&config.ssh, &config.host, &config.program, &mut || stop.look());
         let why = match connected {
             _ if stop.is_asked => return Ok(()),
-            Ok((connection, hello)) => {
+            Ok((connection, _)) => {
                 if connection.has_copied() {
                     say(&format!("{}: copied minder {}", config.host, config.program.version));
                 }
                 failures = 0;
                 tries = TRIES_AFTER_LOSS;
-                match Session::begin(config, connection, &hello.node, say)?.run(&mut stop)? {
+                match Session::begin(config, connection, say)?.run(&mut stop)? {
                     End::Finished => return Ok(()),
                     End::Lost(why) => why,
                 }
@@ -235,13 +235,8 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Becomes an agent, and tells the host what there is to do.
-    fn begin(
-        config: &'a LinkConfig,
-        connection: Connection,
-        node: &str,
-        say: &'a dyn Fn(&str),
-    ) -> Result<Self> {
-        let agent = Arc::new(Agent::start(&config.agent, node.to_owned(), config.sync)?);
+    fn begin(config: &'a LinkConfig, connection: Connection, say: &'a dyn Fn(&str)) -> Result<Self> {
+        let agent = Arc::new(Agent::start(&config.agent, config.host.login.clone(), config.sync)?);
         let outputs = Files::new(agent.journal.dir().to_owned(), config.sync);
         let mut session = Self {
             config,

@@ -314,8 +314,11 @@ impl<'a> Preparer<'a> {
             command.env("PARALLEL_SEQ", task.number.to_string());
             command.env("PARALLEL_JOBSLOT", values.slot.to_string());
             command.env("PARALLEL_PID", self.context.config.pid.to_string());
-            // GNU parallel's names for the local machine.
-            command.env("PARALLEL_SSHLOGIN", ":").env("PARALLEL_SSHHOST", ":");
+            // GNU parallel's name for the local machine is `:`.
+            let login = self.context.config.record.agent.as_ref().and_then(|agent| agent.login.as_deref());
+            let login = login.unwrap_or(":");
+            let host = login.rsplit_once('@').map_or(login, |(_, host)| host);
+            command.env("PARALLEL_SSHLOGIN", login).env("PARALLEL_SSHHOST", host);
         } else {
             let [mut job, mut slot] = [itoa::Buffer::new(); 2];
             command.env("MINDER_JOB", job.format(task.number)).env("MINDER_SLOT", slot.format(values.slot));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use minder_cluster::protocol::{JobsDir, Start};
-use minder_cluster::ssh::Program;
+use minder_cluster::ssh::{Host, Program};
 use minder_record::event::OsBytes;
 use minder_runner::config::{AgentConfig, ResumeMode};
 use minder_runner::link::LinkConfig;
@@ -52,8 +52,10 @@ pub(super) fn link(flags: &AgentFlags, host: &str) -> Result<LinkConfig> {
         shared: machines.basefile.clone(),
         removes: all.output.cleanup || !machines.trc.is_empty(),
     };
+    let host: Host = host.parse().map_err(anyhow::Error::msg)?;
     let start = Start {
         run: run_id(&run),
+        login: host.login.clone(),
         attempt: flags.attempt,
         manifest: serde_json::to_value(&manifest)?,
         names: names.iter().map(|name| OsBytes::from(name.as_os_str())).collect(),
@@ -67,9 +69,7 @@ pub(super) fn link(flags: &AgentFlags, host: &str) -> Result<LinkConfig> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let lost_after = Duration::from_secs(flags.lost_after);
-    let agent =
-        AgentConfig { run, attempt: flags.attempt, lost_after, is_served: false, removed: Vec::new() };
-    let host = host.parse().map_err(anyhow::Error::msg)?;
+    let agent = AgentConfig { run, attempt: flags.attempt, lost_after, login: None, removed: Vec::new() };
     Ok(LinkConfig { agent, host, ssh, program, start, files, grace, sync })
 }
 
@@ -88,9 +88,20 @@ fn jobs_dir(flags: &RunFlags, dir: &Path) -> JobsDir {
     }
 }
 
-/// Returns the variables of `--env NAME`, with their values here.
+/// Returns the variables of `--env NAME`, with their values here. With GNU parallel's command line, NAME may be a
+/// list, and may be a function of bash.
 fn variables(flags: &RunFlags) -> Vec<(OsBytes, OsBytes)> {
-    let names = flags.control.env.iter().filter(|name| !name.as_encoded_bytes().contains(&b'='));
-    let found = names.filter_map(|name| Some((name, std::env::var_os(name)?)));
+    let mut names: Vec<OsString> = Vec::new();
+    for name in flags.control.env.iter().filter(|name| !name.as_encoded_bytes().contains(&b'=')) {
+        match name.to_str().filter(|_| flags.parallel_env) {
+            Some(list) => {
+                for name in list.split(',') {
+                    names.extend([name.into(), format!("BASH_FUNC_{name}%%").into()]);
+                }
+            }
+            None => names.push(name.clone()),
+        }
+    }
+    let found = names.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     found.map(|(name, value)| (name.as_os_str().into(), value.as_os_str().into())).collect()
 }

@@ -139,7 +139,7 @@ impl Plan {
             run,
             attempt: flags.attempt,
             lost_after: Duration::from_secs(flags.lost_after),
-            is_served: false,
+            login: None,
             removed: Vec::new(),
         };
         Self::of_agent(&manifest, &arguments, names, flags.jobs.as_deref(), agent)
@@ -154,7 +154,13 @@ impl Plan {
         let names = start.names.iter().map(OsBytes::to_os).collect();
         let lost_after = protocol::LINK_SILENCE_MAX;
         let removed = start.removed.iter().map(|path| path.to_os().into()).collect();
-        let agent = AgentConfig { run, attempt: start.attempt, lost_after, is_served: true, removed };
+        let agent = AgentConfig {
+            run,
+            attempt: start.attempt,
+            lost_after,
+            login: Some(start.login.clone()),
+            removed,
+        };
         let jobs = start.jobs.as_ref().map(OsString::from);
         let mut plan = Self::of_agent(&manifest, &[], names, jobs.as_deref(), agent)?;
         let env = start.env.iter().map(|(name, value)| (name.to_os(), value.to_os()));
@@ -180,7 +186,7 @@ impl Plan {
             .map_err(|error| anyhow::anyhow!(clap_error_line(&error, &Flags::interface(), &[])))?;
         // Those are of the coordinator, and so is the file that --hosts names.
         all.machines = MachineFlags::default();
-        if agent.is_served {
+        if agent.login.is_some() {
             // The agent is in that directory.
             all.control.wd = None;
         }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use super::super::InvokedAs;
 use super::getopt::{self, ParsedOption};
-use super::logins::local_jobs;
+use super::logins::logins;
 use super::options::{Mapping, OptionKey, ValueKind};
 use super::profile;
 
@@ -24,6 +24,8 @@ pub(in crate::compat) struct ParallelArgs {
     options: BTreeMap<OptionKey, Vec<OsString>>,
     /// The command and everything after it.
     command: Vec<OsString>,
+    /// The machines that run the jobs, if one of them is another than this.
+    hosts: Vec<String>,
 }
 
 impl ParallelArgs {
@@ -46,7 +48,7 @@ impl ParallelArgs {
             all.add(&profile::variable_args()?)?;
         }
         all.add(args)?;
-        all.set_local_jobs()?;
+        all.read_logins()?;
         all.reject_perl_options()?;
         Ok(all)
     }
@@ -168,16 +170,22 @@ impl ParallelArgs {
         self.value(OptionKey::Shell).cloned().map_or_else(profile::shell, Ok)
     }
 
-    /// Takes the number of jobs from `--sshlogin N/:`, which is this machine.
+    /// Reads the machines. If this is the only one, its number of jobs is that of `-j`.
     ///
     /// # Errors
-    /// Another machine is named, or a file of machines cannot be read.
-    fn set_local_jobs(&mut self) -> Result<()> {
-        let jobs = local_jobs(self.values(OptionKey::SshLogin), self.values(OptionKey::SshLoginFile))?;
-        if let Some(jobs) = jobs {
+    /// A machine is written in a way that minder does not know, or a file of machines cannot be read.
+    fn read_logins(&mut self) -> Result<()> {
+        let logins = logins(self.values(OptionKey::SshLogin), self.values(OptionKey::SshLoginFile))?;
+        if let Some(jobs) = logins.local_jobs.filter(|_| logins.hosts.is_empty()) {
             self.options.entry(OptionKey::Jobs).or_insert_with(|| vec![jobs]);
         }
+        self.hosts = logins.hosts;
         Ok(())
+    }
+
+    /// Returns the machines that run the jobs, if one of them is another than this.
+    pub(super) fn hosts(&self) -> &[String] {
+        &self.hosts
     }
 
     /// # Errors

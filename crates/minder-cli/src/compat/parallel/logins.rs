@@ -1,10 +1,10 @@
-//! The machines that `--sshlogin` and `--sshloginfile` name: this one, or the line is refused.
+//! The machines that `--sshlogin` and `--sshloginfile` name.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use minder_os::encoding::os_string_from_encoded;
+use minder_cluster::ssh::Host;
 
 use super::profile;
 use crate::ui::os_error_text;
@@ -12,25 +12,38 @@ use crate::ui::os_error_text;
 /// The file of machines of all users.
 const SYSTEM_FILE: &str = "/etc/parallel/sshloginfile";
 
-/// Reads the values of `--sshlogin` and the files of `--sshloginfile`. Returns the number of jobs that
-/// the last of them with a number sets for this machine (`N/:`).
+/// The machines of a command line.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Logins {
+    /// The number of jobs that the last `N/:` sets for this machine.
+    pub(super) local_jobs: Option<OsString>,
+    /// All machines, as `minder run --on` knows them, if one of them is not this one.
+    pub(super) hosts: Vec<String>,
+    /// `true` if one of them is not this one.
+    is_remote: bool,
+}
+
+/// Reads the values of `--sshlogin` and the files of `--sshloginfile`.
 ///
 /// # Errors
-/// Another machine is named, or a file cannot be read.
-pub(super) fn local_jobs(logins: &[OsString], files: &[OsString]) -> Result<Option<OsString>> {
-    let mut jobs = None;
-    for list in logins {
+/// A machine is written in a way that minder does not know, or a file cannot be read.
+pub(super) fn logins(values: &[OsString], files: &[OsString]) -> Result<Logins> {
+    let mut logins = Logins::default();
+    for list in values {
         for login in parts(list.as_encoded_bytes()) {
             match login {
-                b".." => add_file(OsStr::new(".."), &mut jobs)?,
-                login => add_login(login, &mut jobs)?,
+                b".." => logins.add_file(OsStr::new(".."))?,
+                login => logins.add(login)?,
             }
         }
     }
     for name in files {
-        add_file(name, &mut jobs)?;
+        logins.add_file(name)?;
     }
-    Ok(jobs)
+    if !logins.is_remote {
+        logins.hosts.clear();
+    }
+    Ok(logins)
 }
 
 /// Returns the machines of a list, `N/:,:`.
@@ -38,41 +51,44 @@ fn parts(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|byte| matches!(byte, b',' | b'\n')).map(<[u8]>::trim_ascii_end)
 }
 
-/// Reads one machine, `[@GROUP/][N/]:`.
-fn add_login(login: &[u8], jobs: &mut Option<OsString>) -> Result<()> {
-    let parts: Vec<&[u8]> = login.split(|byte| *byte == b'/').collect();
-    let parts = match parts.as_slice() {
-        [[b'@', _, ..], rest @ ..] => rest,
-        all => all,
-    };
-    match parts {
-        [b":"] => Ok(()),
-        [number, b":"] if !number.is_empty() && number.iter().all(u8::is_ascii_digit) => {
-            *jobs = Some(os_string_from_encoded(number.to_vec()));
-            Ok(())
+impl Logins {
+    /// Reads one machine, `[@GROUP/][N/]LOGIN`.
+    fn add(&mut self, login: &[u8]) -> Result<()> {
+        let text = String::from_utf8_lossy(login);
+        let plain = match text.strip_prefix('@').and_then(|rest| rest.split_once('/')) {
+            Some((group, rest)) if !group.is_empty() => rest,
+            _ => &text,
+        };
+        if plain.contains([' ', '\t']) {
+            bail!(
+                "`--sshlogin {text}` is not supported: give ssh and its options by --ssh, and the host alone here"
+            );
         }
-        _ => bail!(
-            "`--sshlogin {}` is not supported: jobs run only on this machine (start minder on the other one, \
-             as in ssh HOST minder parallel …)",
-            String::from_utf8_lossy(login)
-        ),
+        let host: Host = plain.parse().map_err(|error| anyhow::anyhow!("`--sshlogin {text}`: {error}"))?;
+        if host.login == Host::HERE {
+            self.local_jobs = host.jobs.map(OsString::from).or(self.local_jobs.take());
+        } else {
+            self.is_remote = true;
+        }
+        self.hosts.push(plain.to_owned());
+        Ok(())
     }
-}
 
-/// Reads a file with a list of machines on each line.
-fn add_file(name: &OsStr, jobs: &mut Option<OsString>) -> Result<()> {
-    let path = find_file(name)?;
-    let text = match std::fs::read(&path) {
-        Ok(text) => text,
-        Err(error) => bail!("cannot read `{}`: {}", path.display(), os_error_text(&error)),
-    };
-    let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start);
-    for line in lines.filter(|line| !line.is_empty() && !line.starts_with(b"#")) {
-        for login in parts(line) {
-            add_login(login, jobs).with_context(|| format!("`{}`", path.display()))?;
+    /// Reads a file with a list of machines on each line.
+    fn add_file(&mut self, name: &OsStr) -> Result<()> {
+        let path = find_file(name)?;
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(error) => bail!("cannot read `{}`: {}", path.display(), os_error_text(&error)),
+        };
+        let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start);
+        for line in lines.filter(|line| !line.is_empty() && !line.starts_with(b"#")) {
+            for login in parts(line) {
+                self.add(login).with_context(|| format!("`{}`", path.display()))?;
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Returns the path of a file of machines: `.` and `..` name those of the system and of the user, and a
@@ -94,18 +110,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn local_jobs_accepts_this_machine_only() {
+    fn logins_are_read() {
         let read = |login: &str| {
-            local_jobs(&[login.into()], &[])
-                .map(|jobs| jobs.unwrap_or_default().display().to_string())
-                .map_err(|error| error.to_string())
+            let logins = logins(&[login.into()], &[]).map_err(|error| error.to_string())?;
+            let jobs = logins.local_jobs.unwrap_or_default();
+            Ok::<_, String>(format!("{} {}", jobs.display(), logins.hosts.join(",")))
         };
-        for (login, jobs) in [(":", ""), (":,:", ""), ("3/:", "3"), ("@a+b/:", ""), ("@a/2/:,:", "2")] {
-            assert_eq!(read(login).as_deref(), Ok(jobs), "{login}");
+        let cases = [
+            (":", " "),
+            (":,:", " "),
+            ("3/:", "3 "),
+            ("@a+b/:", " "),
+            ("@a/2/:,:", "2 "),
+            ("host", " host"),
+            ("2/user@host,:", " 2/user@host,:"),
+            ("@a/4/host,2/:", "2 4/host,2/:"),
+        ];
+        for (login, expected) in cases {
+            assert_eq!(read(login).as_deref(), Ok(expected), "{login}");
         }
-        for login in ["host", "", ":,host", "2/host", "@a", "x/:", "/:", "user@:", "-"] {
-            let error = read(login).expect_err(login);
-            assert!(error.contains("jobs run only on this machine"), "{login}: {error}");
+        for login in ["", "@a", "x/:", "/:", "-", "-oProxyCommand=x", "ssh -p 22 host", "0/host"] {
+            assert!(read(login).is_err(), "{login}");
         }
     }
 
@@ -115,13 +140,13 @@ mod tests {
         let read = |text: &str| {
             let path = dir.path().join("machines");
             std::fs::write(&path, text).expect("write file");
-            local_jobs(&[], &[path.into()]).map_err(|error| format!("{error:#}"))
+            logins(&[], &[path.into()]).map(|logins| logins.local_jobs).map_err(|error| format!("{error:#}"))
         };
         assert_eq!(read("# none\n\n  :\n"), Ok(None));
         assert_eq!(read("4/:\n"), Ok(Some("4".into())));
-        assert!(read(":\nhost\n").is_err_and(|error| error.contains("`--sshlogin host`")));
+        assert!(read(":\n-x\n").is_err_and(|error| error.contains("`--sshlogin -x`")));
         assert!(read("..\n").is_err(), "a file does not include another one");
-        assert!(local_jobs(&[], &["-".into()]).is_err());
-        assert!(local_jobs(&[], &["/no/such/file".into()]).is_err());
+        assert!(logins(&[], &["-".into()]).is_err());
+        assert!(logins(&[], &["/no/such/file".into()]).is_err());
     }
 }

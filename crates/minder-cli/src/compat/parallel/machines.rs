@@ -1,4 +1,4 @@
-//! Options about other machines on a command line that names none: most have no effect.
+//! Options about other machines. On a command line that names none, most have no effect.
 
 use std::ffi::OsString;
 
@@ -17,17 +17,19 @@ const FILE_OPTIONS: [(OptionKey, &str); 5] = [
     (OptionKey::BaseFile, "--basefile"),
 ];
 
-/// Pushes the flags of options that have an effect on this machine, and prints a warning for those
-/// about files.
+/// Pushes the flags of options about machines. Those about files have no effect on this machine, and print a
+/// warning.
 ///
 /// # Errors
 /// A value names a group of machines, or `--nonall` has arguments.
 pub(super) fn push_machine_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
-    if let Some((_, flag)) = FILE_OPTIONS.into_iter().find(|(key, _)| args.has(*key)) {
+    if !args.hosts().is_empty() {
+        push_hosts(args, out)?;
+    } else if let Some((_, flag)) = FILE_OPTIONS.into_iter().find(|(key, _)| args.has(*key)) {
         warn(&format!("`{flag}` is ignored: no other machine is named"));
-    }
-    if args.has(OptionKey::TransferReturnCleanup) && !args.has_run_flag("--cleanup") {
-        out.push("--cleanup".into());
+        if args.has(OptionKey::TransferReturnCleanup) && !args.has_run_flag("--cleanup") {
+            out.push("--cleanup".into());
+        }
     }
     if let Some(delay) = args.value(OptionKey::SshDelay)
         && !args.has_run_flag("--delay")
@@ -38,8 +40,8 @@ pub(super) fn push_machine_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -
         && let Some(value) = args.sources().iter().find(|arg| arg.as_encoded_bytes().contains(&b'@'))
     {
         bail!(
-            "`--hostgroups` is not supported with `{}`: jobs run only on this machine, and the group after \
-             `@` names others",
+            "`--hostgroups` is not supported with `{}`: each machine runs any job, and the group after `@` \
+             names some of them",
             value.display()
         );
     }
@@ -48,6 +50,30 @@ pub(super) fn push_machine_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -
             bail!("`--nonall` runs a command without arguments (--onall runs it with each of them)");
         }
         out.push("--max-args=0".into());
+    }
+    Ok(())
+}
+
+/// Pushes the machines, and what goes there.
+fn push_hosts(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
+    if is_on_all(args) {
+        bail!("`--onall` and `--nonall` are supported for this machine only");
+    }
+    out.push(format!("--on=ssh:{}", args.hosts().join(",")).into());
+    let ssh = args.value(OptionKey::Ssh).cloned().or_else(|| std::env::var_os("PARALLEL_SSH"));
+    if let Some(ssh) = ssh.filter(|ssh| !ssh.is_empty()) {
+        out.push(flag_with_value("--ssh", &ssh));
+    }
+    if args.has(OptionKey::Transfer) {
+        out.push("--transfer".into());
+    }
+    for (key, flag) in [
+        (OptionKey::TransferFile, "--transferfile"),
+        (OptionKey::Return, "--return"),
+        (OptionKey::TransferReturnCleanup, "--trc"),
+        (OptionKey::BaseFile, "--basefile"),
+    ] {
+        out.extend(args.values(key).iter().map(|value| flag_with_value(flag, value)));
     }
     Ok(())
 }

@@ -67,6 +67,7 @@ pub(in crate::compat) enum OptionKey {
     Shell,
     Rpl,
     // Other machines.
+    Ssh,
     SshLogin,
     SshLoginFile,
     SshDelay,
@@ -279,12 +280,11 @@ pub(super) const OPTIONS: &[OptionSpec] = &[
     flag(&["gnu"], Ignore),
     // Debug output for the developers of GNU parallel.
     value(&["debug", "D"], Ignore),
-    // GNU parallel removes the files it sent to other machines: minder sends none.
     flag(&["cleanup"], Pass("--cleanup")),
-    // Other machines. What has no effect as long as none is named is ignored.
+    // Other machines.
     value(&["sshlogin", "S"], Interpret(OptionKey::SshLogin)),
     value(&["sshloginfile", "slf"], Interpret(OptionKey::SshLoginFile)),
-    value(&["ssh"], Ignore),
+    value(&["ssh"], Interpret(OptionKey::Ssh)),
     value(&["ssh-delay"], Interpret(OptionKey::SshDelay)),
     flag(&["controlmaster", "M"], Ignore),
     flag(&["hostgroups", "hgrp"], Interpret(OptionKey::HostGroups)),

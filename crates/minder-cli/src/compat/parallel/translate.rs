@@ -66,7 +66,10 @@ const BLOCK_SIZES: [&str; 5] = ["--block", "--tee", "--shard", "--bin", "--group
 
 /// Warns of `--cleanup` where it has nothing to remove.
 fn warn_of_cleanup(args: &ParallelArgs) {
-    if args.has_run_flag("--cleanup") && !["--template", "--wd"].iter().any(|flag| args.has_run_flag(flag)) {
+    if args.hosts().is_empty()
+        && args.has_run_flag("--cleanup")
+        && !["--template", "--wd"].iter().any(|flag| args.has_run_flag(flag))
+    {
         warn("--cleanup is ignored: jobs run on this machine, so no files were transferred");
     }
 }
