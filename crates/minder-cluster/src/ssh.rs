@@ -76,7 +76,8 @@ impl FromStr for Host {
         let is_number = |jobs: &str| jobs.parse::<u32>().is_ok_and(|jobs| jobs > 0);
         let is_name = |login: &str| !login.is_empty() && !login.contains([' ', '\t', '/']);
         // ssh would take it for an option.
-        if !is_name(login) || login.starts_with('-') || login.chars().any(char::is_control) {
+        let is_odd = login.starts_with(['-', '@', '.']);
+        if !is_name(login) || is_odd || login.chars().any(char::is_control) {
             return Err(format!("invalid host `{text}`: expected HOST, USER@HOST or JOBS/HOST"));
         }
         if let Some(jobs) = jobs.filter(|jobs| !is_number(jobs)) {

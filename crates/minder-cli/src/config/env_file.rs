@@ -17,7 +17,7 @@ const BYTES_MAX: u64 = 1 << 20;
 ///
 /// # Errors
 /// The file cannot be read, or a line is not a variable.
-pub(super) fn read(path: &Path, variables: &mut Vec<(OsString, OsString)>) -> Result<()> {
+pub(crate) fn read(path: &Path, variables: &mut Vec<(OsString, OsString)>) -> Result<()> {
     let cannot = || format!("cannot use --env-file `{}`", path.display());
     let mut bytes = Vec::new();
     let file = File::open(path).with_context(cannot)?;

@@ -45,6 +45,7 @@ use crate::flags::{
 };
 use crate::ui::{Heartbeat, ProgressOptions};
 pub(crate) use agents::ssh_command;
+pub(crate) use env_file::read as read_env_file;
 use minder_ui::color::When;
 
 /// The settings of what people see during a run.

@@ -5,155 +5,163 @@ use clap::Arg;
 /// The flags, in the order of their declarations.
 pub(super) const FLAGS: &[Flag] = &[
     // `RunFlags` of `run.rs`
-    any_file("jobs").daily().attempt(),
+    any_file("jobs").daily().attempt().agent(),
     // `InputFlags` of `input.rs`
-    user_file("arg-file", FILES).daily(),
-    user_file("commands", PROGRAM),
-    user_file("null", INPUT).daily(),
-    user_file("delimiter", INPUT),
-    user_file("words", INPUT).daily(),
-    user_file("colsep", INPUT).daily(),
-    user_file("csv", INPUT).daily(),
-    user_file("header", INPUT).daily(),
-    user_file("skip-comments", INPUT),
-    user_file("skip-first-line", INPUT),
-    user_file("link", INPUT),
-    user_file("trim", INPUT),
-    user_file("eof", INPUT),
-    user_file("no-run-if-empty", PROTECTION),
-    any_file("shuf"),
-    any_file("order").attempt(),
-    any_file("seed"),
-    user_file("arg-sep", COMMAND),
-    user_file("arg-file-sep", COMMAND),
-    any_file("total-jobs"),
+    user_file("arg-file", FILES).daily().both(),
+    user_file("commands", PROGRAM).both(),
+    user_file("null", INPUT).daily().both(),
+    user_file("delimiter", INPUT).both(),
+    user_file("words", INPUT).daily().both(),
+    user_file("colsep", INPUT).daily().both(),
+    user_file("csv", INPUT).daily().both(),
+    user_file("header", INPUT).daily().both(),
+    user_file("skip-comments", INPUT).both(),
+    user_file("skip-first-line", INPUT).both(),
+    user_file("link", INPUT).both(),
+    user_file("trim", INPUT).both(),
+    user_file("eof", INPUT).both(),
+    user_file("no-run-if-empty", PROTECTION).both(),
+    any_file("shuf").refused(),
+    any_file("order").attempt().refused(),
+    any_file("seed").both(),
+    user_file("arg-sep", COMMAND).both(),
+    user_file("arg-file-sep", COMMAND).both(),
+    any_file("total-jobs").both(),
     // `ArityFlags` of `input.rs`
-    user_file("max-args", INPUT).daily(),
-    user_file("max-replace-args", INPUT),
-    user_file("lines", INPUT),
-    typed_only("context", NO_LONG_NAME),
-    typed_only("multiple", NO_LONG_NAME),
-    user_file("xargs", INPUT),
-    any_file("max-chars"),
-    any_file("exit"),
+    user_file("max-args", INPUT).daily().both(),
+    user_file("max-replace-args", INPUT).both(),
+    user_file("lines", INPUT).both(),
+    typed_only("context", NO_LONG_NAME).both(),
+    typed_only("multiple", NO_LONG_NAME).both(),
+    user_file("xargs", INPUT).both(),
+    any_file("max-chars").both(),
+    any_file("exit").both(),
     // `PlaceholderFlags` of `input.rs`
-    user_file("replace", COMMAND),
-    user_file("extensionreplace", COMMAND),
-    user_file("basenamereplace", COMMAND),
-    user_file("dirnamereplace", COMMAND),
-    user_file("basenameextensionreplace", COMMAND),
-    user_file("seqreplace", COMMAND),
-    user_file("slotreplace", COMMAND),
-    user_file("plus", COMMAND),
-    user_file("rpl", COMMAND),
-    user_file("quote", PROGRAM),
-    user_file("only", PROTECTION),
-    user_file("no-dash-values", PROTECTION),
-    user_file("template", FILES),
+    user_file("replace", COMMAND).both(),
+    user_file("extensionreplace", COMMAND).both(),
+    user_file("basenamereplace", COMMAND).both(),
+    user_file("dirnamereplace", COMMAND).both(),
+    user_file("basenameextensionreplace", COMMAND).both(),
+    user_file("seqreplace", COMMAND).both(),
+    user_file("slotreplace", COMMAND).both(),
+    user_file("plus", COMMAND).both(),
+    user_file("rpl", COMMAND).both(),
+    user_file("quote", PROGRAM).both(),
+    user_file("only", PROTECTION).both(),
+    user_file("no-dash-values", PROTECTION).both(),
+    user_file("template", FILES).refused(),
     // `OutputFlags` of `output.rs`
-    any_file("group").attempt(),
-    any_file("no-keep-order").attempt(),
-    any_file("keep-order").daily().attempt(),
-    any_file("line-buffer").daily().attempt(),
-    any_file("ungroup").attempt(),
-    any_file("success-output").daily().attempt(),
-    any_file("failure-output").attempt(),
-    any_file("cancelled-output").attempt(),
-    any_file("tag").daily().attempt(),
-    any_file("tagstring").attempt(),
-    any_file("names").attempt(),
-    user_file("results", FILES).daily(),
-    user_file("files", FILES),
-    user_file("cleanup", FILES),
-    any_file("pty"),
-    any_file("spool"),
-    any_file("buffer").attempt(),
-    user_file("tmpdir", FILES).attempt(),
+    any_file("group").attempt().shown(),
+    any_file("no-keep-order").attempt().shown(),
+    any_file("keep-order").daily().attempt().shown(),
+    any_file("line-buffer").daily().attempt().shown(),
+    any_file("ungroup").attempt().refused(),
+    any_file("success-output").daily().attempt().shown(),
+    any_file("failure-output").attempt().shown(),
+    any_file("cancelled-output").attempt().shown(),
+    any_file("tag").daily().attempt().shown(),
+    any_file("tagstring").attempt().shown(),
+    any_file("names").attempt().shown(),
+    user_file("results", FILES).daily().shown(),
+    user_file("files", FILES).refused(),
+    user_file("cleanup", FILES).agent(),
+    any_file("pty").refused(),
+    any_file("spool").agent(),
+    any_file("buffer").attempt().shown(),
+    user_file("tmpdir", FILES).attempt().refused(),
     // `DisplayFlags` of `display.rs`
-    any_file("bar").daily().attempt(),
-    any_file("eta").attempt(),
-    any_file("progress").attempt(),
-    any_file("no-status").attempt(),
-    any_file("heartbeat").attempt(),
-    any_file("status-level").daily().attempt(),
-    any_file("notify").attempt(),
-    any_file("quiet").daily().attempt(),
-    any_file("verbose").daily().attempt(),
-    typed_only("print", NO_LONG_NAME).attempt(),
-    any_file("color").attempt(),
-    any_file("color-failed").attempt(),
-    typed_only("color-lines", PARALLEL),
+    any_file("bar").daily().attempt().shown(),
+    any_file("eta").attempt().shown(),
+    any_file("progress").attempt().shown(),
+    any_file("no-status").attempt().shown(),
+    any_file("heartbeat").attempt().shown(),
+    any_file("status-level").daily().attempt().shown(),
+    any_file("notify").attempt().shown(),
+    any_file("quiet").daily().attempt().shown(),
+    any_file("verbose").daily().attempt().shown(),
+    typed_only("print", NO_LONG_NAME).attempt().shown(),
+    any_file("color").attempt().shown(),
+    any_file("color-failed").attempt().shown(),
+    typed_only("color-lines", PARALLEL).shown(),
     // `ControlFlags` of `control.rs`
-    any_file("timeout").daily().attempt(),
-    any_file("retries").daily().attempt(),
-    any_file("retry-delay").attempt(),
-    any_file("halt").daily().attempt(),
-    any_file("termseq").attempt(),
-    any_file("delay").daily().attempt(),
-    any_file("rate").attempt(),
-    typed_only("limit-per", ONE_LINE).attempt(),
-    any_file("load").attempt(),
-    any_file("memory-max").attempt(),
-    any_file("cpu-max").attempt(),
-    any_file("memfree").attempt(),
-    any_file("memsuspend").attempt(),
-    any_file("noswap").attempt(),
-    user_file("limit", PROGRAM).attempt(),
-    any_file("no-jobserver").attempt(),
-    user_file("close-fds", PROTECTION),
-    any_file("nice").attempt(),
-    any_file("timer-slack"),
-    user_file("wd", FILES).daily(),
-    user_file("env", ENVIRONMENT).daily(),
-    user_file("env-file", ENVIRONMENT),
-    user_file("process-slot-var", ENVIRONMENT),
-    user_file("stdin", FILES),
-    any_file("tty"),
-    any_file("exit-status"),
-    user_file("interactive", PROTECTION).attempt(),
+    any_file("timeout").daily().attempt().agent(),
+    any_file("retries").daily().attempt().agent(),
+    any_file("retry-delay").attempt().agent(),
+    any_file("halt").daily().attempt().shown(),
+    any_file("termseq").attempt().agent(),
+    any_file("delay").daily().attempt().agent(),
+    any_file("rate").attempt().agent(),
+    typed_only("limit-per", ONE_LINE).attempt().agent(),
+    any_file("load").attempt().agent(),
+    any_file("memory-max").attempt().agent(),
+    any_file("cpu-max").attempt().agent(),
+    any_file("memfree").attempt().agent(),
+    any_file("memsuspend").attempt().agent(),
+    any_file("noswap").attempt().agent(),
+    user_file("limit", PROGRAM).attempt().agent(),
+    any_file("no-jobserver").attempt().agent(),
+    user_file("close-fds", PROTECTION).agent(),
+    any_file("nice").attempt().agent(),
+    any_file("timer-slack").agent(),
+    user_file("wd", FILES).daily().agent(),
+    user_file("env", ENVIRONMENT).daily().agent(),
+    user_file("env-file", ENVIRONMENT).agent(),
+    user_file("process-slot-var", ENVIRONMENT).agent(),
+    user_file("stdin", FILES).refused(),
+    any_file("tty").refused(),
+    any_file("exit-status").shown(),
+    user_file("interactive", PROTECTION).attempt().refused(),
     // `PipeFlags` of `pipe.rs`
-    user_file("pipe", INPUT),
-    user_file("pipe-part", INPUT),
-    any_file("block"),
-    any_file("block-timeout"),
-    user_file("recstart", INPUT),
-    user_file("recend", INPUT),
-    user_file("regexp", INPUT),
-    user_file("remove-rec-sep", INPUT),
-    user_file("round-robin", INPUT),
-    user_file("tee", INPUT),
-    user_file("shard", INPUT),
-    user_file("bin", INPUT),
-    user_file("group-by", INPUT),
-    typed_only("print-parts", PARALLEL),
-    user_file("cat", INPUT),
-    user_file("fifo", INPUT),
+    user_file("pipe", INPUT).refused(),
+    user_file("pipe-part", INPUT).refused(),
+    any_file("block").refused(),
+    any_file("block-timeout").refused(),
+    user_file("recstart", INPUT).refused(),
+    user_file("recend", INPUT).refused(),
+    user_file("regexp", INPUT).refused(),
+    user_file("remove-rec-sep", INPUT).refused(),
+    user_file("round-robin", INPUT).refused(),
+    user_file("tee", INPUT).refused(),
+    user_file("shard", INPUT).refused(),
+    user_file("bin", INPUT).refused(),
+    user_file("group-by", INPUT).refused(),
+    typed_only("print-parts", PARALLEL).shown(),
+    user_file("cat", INPUT).refused(),
+    user_file("fifo", INPUT).refused(),
     // `RecordFlags` of `output.rs`
-    user_file("no-record", PROTECTION),
-    any_file("sync").attempt(),
-    any_file("keep-output").attempt(),
-    user_file("redact-args", PROTECTION),
-    user_file("joblog", FILES),
-    typed_only("joblog-append", PARALLEL),
-    typed_only("resume", ONE_LINE).unrecorded(),
-    typed_only("resume-failed", ONE_LINE).unrecorded(),
-    typed_only("retry-failed", ONE_LINE).unrecorded(),
-    typed_only("skip-lost", ONE_LINE).unrecorded(),
-    typed_only("dry-run", ONE_LINE).daily().unrecorded(),
+    user_file("no-record", PROTECTION).refused(),
+    any_file("sync").attempt().shown(),
+    any_file("keep-output").attempt().refused(),
+    user_file("redact-args", PROTECTION).refused(),
+    user_file("joblog", FILES).shown(),
+    typed_only("joblog-append", PARALLEL).shown(),
+    typed_only("resume", ONE_LINE).unrecorded().shown(),
+    typed_only("resume-failed", ONE_LINE).unrecorded().shown(),
+    typed_only("retry-failed", ONE_LINE).unrecorded().shown(),
+    typed_only("skip-lost", ONE_LINE).unrecorded().shown(),
+    typed_only("dry-run", ONE_LINE).daily().unrecorded().shown(),
     // `RunFlags` of `run.rs`
-    user_file("shell", PROGRAM),
-    user_file("pipefail", PROGRAM),
-    typed_only("parallel-env", PARALLEL),
-    typed_only("on", MACHINES).attempt(),
-    typed_only("lost-after", MACHINES).attempt(),
-    any_file("leak").attempt(),
-    any_file("grace").attempt(),
-    any_file("hold-results").attempt(),
-    any_file("backend").attempt(),
-    user_file("no-guard", PROTECTION).attempt(),
-    typed_only("profile", SETTINGS),
-    typed_only("no-config", SETTINGS).unrecorded(),
-    typed_only("help", ONE_LINE),
+    user_file("shell", PROGRAM).agent(),
+    user_file("pipefail", PROGRAM).agent(),
+    typed_only("parallel-env", PARALLEL).agent(),
+    // `MachineFlags` of `machines.rs`
+    typed_only("on", MACHINES).attempt().shown(),
+    typed_only("hosts", MACHINES).attempt().shown(),
+    typed_only("ssh", MACHINES).attempt().shown(),
+    typed_only("transfer", MACHINES).agent(),
+    typed_only("transferfile", MACHINES).agent(),
+    typed_only("return", MACHINES).agent(),
+    typed_only("trc", MACHINES).agent(),
+    typed_only("basefile", MACHINES).agent(),
+    typed_only("lost-after", MACHINES).attempt().shown(),
+    any_file("leak").attempt().agent(),
+    any_file("grace").attempt().agent(),
+    any_file("hold-results").attempt().agent(),
+    any_file("backend").attempt().agent(),
+    user_file("no-guard", PROTECTION).attempt().agent(),
+    typed_only("profile", SETTINGS).shown(),
+    typed_only("no-config", SETTINGS).unrecorded().shown(),
+    typed_only("help", ONE_LINE).shown(),
 ];
 
 // Why a project's file may not set a flag. Such a file comes with a repository that another person may
@@ -202,6 +210,21 @@ pub(crate) struct Flag {
     pub(crate) is_of_attempt: bool,
     /// `true` if the record repeats the flag. The others apply to one attempt only.
     pub(crate) is_recorded: bool,
+    /// Where it is used when jobs run on other machines.
+    pub(crate) place: Option<FlagPlace>,
+}
+
+/// Where a flag is used when jobs run on other machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlagPlace {
+    /// On each machine: it decides how a job runs.
+    Agent,
+    /// Here: it decides what is shown and recorded, and where jobs run.
+    Coordinator,
+    /// In both places: it decides what the jobs are.
+    Both,
+    /// It cannot be used with `--on`.
+    Refused,
 }
 
 /// The sources that may set a flag.
@@ -216,7 +239,14 @@ pub(crate) enum FlagSource {
 }
 
 const fn any_file(name: &'static str) -> Flag {
-    Flag { name, source: FlagSource::AnyFile, is_daily: false, is_of_attempt: false, is_recorded: true }
+    Flag {
+        name,
+        source: FlagSource::AnyFile,
+        is_daily: false,
+        is_of_attempt: false,
+        is_recorded: true,
+        place: None,
+    }
 }
 
 const fn user_file(name: &'static str, why: &'static str) -> Flag {
@@ -238,6 +268,22 @@ impl Flag {
 
     const fn unrecorded(self) -> Self {
         Self { is_recorded: false, ..self }
+    }
+
+    const fn agent(self) -> Self {
+        Self { place: Some(FlagPlace::Agent), ..self }
+    }
+
+    const fn shown(self) -> Self {
+        Self { place: Some(FlagPlace::Coordinator), ..self }
+    }
+
+    const fn both(self) -> Self {
+        Self { place: Some(FlagPlace::Both), ..self }
+    }
+
+    const fn refused(self) -> Self {
+        Self { place: Some(FlagPlace::Refused), ..self }
     }
 
     /// Returns the flag with this name.
@@ -271,6 +317,9 @@ mod tests {
             assert_eq!(count, 1, "rows for `{name}`: may a project's file set it, may `minder resume`?");
         }
         assert_eq!(rows.iter().find(|name| !declared.contains(name)), None, "no such flag");
+        for flag in FLAGS {
+            assert!(flag.place.is_some(), "`{}`: where is it used with --on?", flag.name);
+        }
         let misplaced = rows.iter().zip(&declared).find(|(row, name)| row != name);
         assert_eq!(misplaced, None, "another flag is declared here");
     }

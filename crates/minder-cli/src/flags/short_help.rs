@@ -289,7 +289,7 @@ mod tests {
         let headings: Vec<&str> = rest
             .lines()
             .filter(|line| line.ends_with(':') && line.starts_with(|c: char| c.is_ascii_uppercase()))
-            .take(13)
+            .take(14)
             .collect();
         assert_eq!(
             headings,
@@ -306,6 +306,7 @@ mod tests {
                 "Environment of the jobs:",
                 "Standard input in blocks:",
                 "Record and resuming:",
+                "Other machines:",
                 "Other:",
             ]
         );

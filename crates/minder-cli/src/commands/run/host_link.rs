@@ -29,11 +29,13 @@ pub(super) fn link(flags: &AgentFlags, host: &str) -> Result<LinkConfig> {
     let all = recorded::parse(&manifest, &[&saved], &[])
         .map_err(|error| anyhow::anyhow!(clap_error_line(&error, &Flags::interface(), &[])))?;
     let dir = PathBuf::from(manifest.cwd.to_os());
+    std::env::set_current_dir(&dir)
+        .with_context(|| format!("cannot change to the directory of the run, `{}`", dir.display()))?;
     let compat = if all.parallel_env { CompatMode::Parallel } else { CompatMode::Own };
     let ssh = config::ssh_command(&all.machines.ssh)?;
     let (grace, sync) = (Duration::from_secs(all.grace), all.record.sync);
     let jobs_dir = jobs_dir(&all, &dir);
-    let env = variables(&all);
+    let env = variables(&all)?;
     // Hosts are known already.
     let mut all = all;
     let machines = std::mem::take(&mut all.machines);
@@ -88,9 +90,13 @@ fn jobs_dir(flags: &RunFlags, dir: &Path) -> JobsDir {
     }
 }
 
-/// Returns the variables of `--env NAME`, with their values here. With GNU parallel's command line, NAME may be a
+/// Returns the variables of `--env-file` and of `--env NAME`, with their values here. With GNU parallel's command line, NAME may be a
 /// list, and may be a function of bash.
-fn variables(flags: &RunFlags) -> Vec<(OsBytes, OsBytes)> {
+fn variables(flags: &RunFlags) -> Result<Vec<(OsBytes, OsBytes)>> {
+    let mut variables = Vec::new();
+    for file in &flags.control.env_file {
+        config::read_env_file(file, &mut variables)?;
+    }
     let mut names: Vec<OsString> = Vec::new();
     for name in flags.control.env.iter().filter(|name| !name.as_encoded_bytes().contains(&b'=')) {
         match name.to_str().filter(|_| flags.parallel_env) {
@@ -102,6 +108,7 @@ fn variables(flags: &RunFlags) -> Vec<(OsBytes, OsBytes)> {
             None => names.push(name.clone()),
         }
     }
-    let found = names.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-    found.map(|(name, value)| (name.as_os_str().into(), value.as_os_str().into())).collect()
+    variables.extend(names.into_iter().filter_map(|name| Some((name.clone(), std::env::var_os(name)?))));
+    let bytes = |(name, value): (OsString, OsString)| (name.as_os_str().into(), value.as_os_str().into());
+    Ok(variables.into_iter().map(bytes).collect())
 }

@@ -187,8 +187,9 @@ impl Plan {
         // Those are of the coordinator, and so is the file that --hosts names.
         all.machines = MachineFlags::default();
         if agent.login.is_some() {
-            // The agent is in that directory.
+            // The agent is in that directory, and the link has read these files.
             all.control.wd = None;
+            all.control.env_file.clear();
         }
         let compat = if all.parallel_env { CompatMode::Parallel } else { CompatMode::Own };
         // As in a resumed run: the flags were checked when it began.

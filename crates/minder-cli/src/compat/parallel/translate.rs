@@ -370,10 +370,10 @@ mod tests {
     #[test]
     fn translate_refuses_unsupported_options_by_name() {
         for (line, expected) in [
-            ("-S host echo", "`--sshlogin host` is not supported: jobs run only on this machine"),
+            ("-S ssh~-p~22~host echo", "`--sshlogin ssh -p 22 host` is not supported"),
             ("--slf - echo", "`--sshloginfile -`"),
             ("--hgrp echo ::: a@b", "`a@b`"),
-            ("--nonall -S host echo", "`--sshlogin host`"),
+            ("--nonall -S host echo", "`--onall` and `--nonall`"),
             ("--nonall echo ::: a", "(--onall runs"),
             ("--nonall", "`--nonall` requires a command"),
             ("--sql-master x echo", "`--sql-master`"),
