@@ -12,8 +12,9 @@
 //! | [`spool`] | `spool/{arguments,index,count}` | the arguments of each job |
 //!
 //! Journals, and which of their events count, are in `minder_record::merge`. An agent on a host without that
-//! directory is connected by [`ssh`], with the messages of [`protocol`] and the files of [`transfer`]. This crate declares no flag and prints
-//! nothing. Its interface may change with every release.
+//! directory is connected by [`ssh`], with the messages of [`protocol`] and the files of [`transfer`].
+//!
+//! This crate declares no flag and prints nothing. Its interface may change with every release.
 //!
 //! Nothing here compares the clocks of two machines. Files are private, and opened without following links.
 

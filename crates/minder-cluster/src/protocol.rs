@@ -16,9 +16,9 @@
 //! | `Beat`: the answer to one | `Beat`: a number, every [`BEAT_INTERVAL`] |
 //!
 //! Both notice a dead link without comparing clocks. The agent kills its jobs if the newest beat that was
-//! answered was *sent* more than [`AGENT_SILENCE_MAX`] ago. The link counts the agent as lost if it *received*
-//! nothing for [`LINK_SILENCE_MAX`], and never answers again. What is received was sent before, so the jobs
-//! are dead before they run elsewhere, whichever direction fails.
+//! answered was *sent* more than [`AGENT_SILENCE_MAX`] ago. The link counts the agent as lost if it
+//! *received* nothing for [`LINK_SILENCE_MAX`], and never answers again. What is received was sent before, so
+//! the jobs are dead before they run elsewhere, whichever direction fails.
 
 use std::io;
 use std::time::Duration;
@@ -133,7 +133,7 @@ pub enum ToAgent {
 pub enum FromAgent {
     /// The first one.
     Hello(Hello),
-    /// It can run so many jobs at once.
+    /// The number of jobs that it runs at once.
     Ready(u64),
     /// It cannot work, for this reason.
     Refused(String),
@@ -158,8 +158,8 @@ pub enum FromAgent {
         /// What is wrong.
         why: String,
     },
-    /// Complete lines for its journal. The output that they refer to was sent before, and so were the files of
-    /// the jobs.
+    /// Complete lines for its journal. The output that they refer to was sent before, and so were the files
+    /// of the jobs.
     Journal(Vec<u8>),
     /// It works.
     Beat(u64),
@@ -217,7 +217,9 @@ impl Message for ToAgent {
             Self::Start(start) => write_json(START, start, out),
             Self::Job { number, columns, returned, removed } => {
                 write_number(JOB, *number, out);
-                [returned, removed, columns].into_iter().for_each(|list| write_list(list, out));
+                for list in [returned, removed, columns] {
+                    write_list(list, out);
+                }
             }
             Self::Unfit { number, why, columns } => {
                 write_number(UNFIT, *number, out);
@@ -389,7 +391,7 @@ impl Decoder {
     /// Takes the next message from `bytes`, or all of them if it is not complete.
     ///
     /// # Errors
-    /// The bytes are no message. The connection is of no use any more.
+    /// The bytes are not a message. The connection cannot be used any more.
     pub fn next<M: Message>(&mut self, bytes: &mut &[u8]) -> io::Result<Option<M>> {
         let damaged = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
         let frame = self.0.next_frame(bytes).map_err(|error| damaged(error.to_string()))?;

@@ -40,7 +40,26 @@ const CLOSE_MAX: Duration = Duration::from_secs(2);
 
 /// Finds the program on the host, and starts the agent. It is one line, as csh wants it. `$1` marks what it
 /// says, `$2` is the version, `$3` the path here, and `$4` the length. It exits if its input ends.
-const SCRIPT: &str = r#"n=$1 v=$2 p=$3 s=$4; q() { [ -x "$1" ] && [ "$(($(wc -c <"$1")))" -eq "$s" ]; }; if q "$p"; then f=$p; else c=${XDG_CACHE_HOME:-$HOME/.cache}/minder; echo "$n where $(uname -s) $(uname -m)"; read -r d || exit 1; f=$c/minder-$v-$d; if q "$f"; then :; elif m=$(command -v minder) && [ "$("$m" --version 2>/dev/null)" = "minder $v" ]; then f=$m; else echo "$n copy $f"; read -r a && [ "$a" = copy ] || exit 1; umask 077; mkdir -p "$c" && t=$(mktemp "$f.XXXXXX") || exit 1; if head -c "$s" >"$t" && chmod 700 "$t" && q "$t"; then mv -f "$t" "$f" || exit 1; else rm -f "$t"; exit 1; fi; fi; fi; exec "$f" agent --serve "$n""#;
+const SCRIPT: &str = concat!(
+    r#"n=$1 v=$2 p=$3 s=$4; "#,
+    r#"q() { [ -x "$1" ] && [ "$(($(wc -c <"$1")))" -eq "$s" ]; }; "#,
+    r#"if q "$p"; then f=$p; else "#,
+    r#"c=${XDG_CACHE_HOME:-$HOME/.cache}/minder; "#,
+    r#"echo "$n where $(uname -s) $(uname -m)"; "#,
+    r#"read -r d || exit 1; "#,
+    r#"f=$c/minder-$v-$d; "#,
+    r#"if q "$f"; then :; "#,
+    r#"elif m=$(command -v minder) && [ "$("$m" --version 2>/dev/null)" = "minder $v" ]; then f=$m; "#,
+    r#"else "#,
+    r#"echo "$n copy $f"; "#,
+    r#"read -r a && [ "$a" = copy ] || exit 1; "#,
+    r#"umask 077; "#,
+    r#"mkdir -p "$c" && t=$(mktemp "$f.XXXXXX") || exit 1; "#,
+    r#"if head -c "$s" >"$t" && chmod 700 "$t" && q "$t"; then mv -f "$t" "$f" || exit 1; "#,
+    r#"else rm -f "$t"; exit 1; fi; "#,
+    r#"fi; fi; "#,
+    r#"exec "$f" agent --serve "$n""#,
+);
 
 /// A host that runs jobs.
 ///
@@ -277,9 +296,10 @@ impl Connection {
                 return Err(Failed::final_("interrupted"));
             }
             if Instant::now() >= until {
-                let first = match lines.first.is_empty() {
-                    true => String::new(),
-                    false => format!(" but `{}`", shown(&lines.first)),
+                let first = if lines.first.is_empty() {
+                    String::new()
+                } else {
+                    format!(" but `{}`", shown(&lines.first))
                 };
                 return Err(Failed::again(format!("no answer within {} s{first}", GREETING_MAX.as_secs())));
             }
@@ -342,7 +362,7 @@ impl Connection {
     /// Returns the next message. Waits for it until the deadline.
     ///
     /// # Errors
-    /// The bytes are no message, or the operating system cannot wait.
+    /// The bytes are not a message, or the operating system cannot wait.
     pub fn next(&mut self, deadline: Instant) -> io::Result<Received> {
         let mut has_waited = false;
         loop {
@@ -504,7 +524,7 @@ fn check_hello(hello: &Hello, version: &str) -> Result<(), Failed> {
     Err(Failed::final_(text))
 }
 
-/// The errors of ssh and of the script that another try does not change, and what cures them.
+/// The errors of ssh and of the script that another try does not change, and what helps.
 const FINAL: [(&str, &str); 8] = [
     ("Permission denied (", ": a login without a password is needed (ssh-copy-id)"),
     ("Host key verification failed", ": connect once by hand, to accept its key"),
@@ -520,9 +540,9 @@ const FINAL: [(&str, &str); 8] = [
 fn why_failed(errors: &[u8], exit: Option<ExitStatus>) -> Failed {
     let text = String::from_utf8_lossy(errors);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    for (known, cure) in FINAL {
+    for (known, help) in FINAL {
         if let Some(line) = lines.iter().rev().find(|line| line.contains(known)) {
-            return Failed::final_(format!("{}{cure}", shown(line)));
+            return Failed::final_(format!("{}{help}", shown(line)));
         }
     }
     match (lines.last(), exit) {

@@ -1,14 +1,15 @@
 //! Files that go to a host before a job, and come back after it, as parts in [messages](crate::protocol).
 //!
 //! A file appears under its name when it is complete: until then it has another name in the same directory.
-//! Permissions go with it, as far as the umask of the receiver allows; owners, times and links do not. A link is
-//! read: its content is sent. In a directory, links to directories are left out.
+//! Permissions go with it, as far as the umask of the receiver allows; owners, times and links do not. A link
+//! is read: its content is sent. In a directory, links to directories are left out.
 
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
+use minder_os::files::{create_file_with_mode, mode};
 use minder_record::agents::AgentKey;
 use minder_record::event::OsBytes;
 
@@ -124,7 +125,7 @@ impl Sender {
     ///
     /// # Errors
     /// A file cannot be read, or is neither a file nor a directory.
-    pub fn next(&mut self) -> io::Result<Option<Part>> {
+    pub fn next_part(&mut self) -> io::Result<Option<Part>> {
         if let Some(open) = &mut self.open {
             let following = read_part(&mut open.file, &open.path)?;
             let is_last = following.is_empty();
@@ -147,7 +148,7 @@ impl Sender {
         // A named pipe is not opened: that would wait for a writer.
         let metadata = fs::metadata(&path).map_err(|error| failed(&error))?;
         let name = OsBytes::from(place.as_os_str());
-        let mode = mode_of(&metadata);
+        let mode = mode(&metadata);
         if metadata.is_dir() {
             self.push_entries(&path, &place)?;
             return Ok(Some(Part { name, mode, kind: PartKind::Directory, bytes: Vec::new() }));
@@ -159,7 +160,7 @@ impl Sender {
         let mut file = File::open(&path).map_err(|error| failed(&error))?;
         let next = read_part(&mut file, &path)?;
         self.open = Some(Open { file, path, name, mode, has_begun: false, next });
-        self.next()
+        self.next_part()
     }
 
     fn push_entries(&mut self, dir: &Path, place: &Path) -> io::Result<()> {
@@ -270,33 +271,9 @@ fn begin(path: &Path, part: &Part) -> io::Result<Incoming> {
     let short: String = name.to_string_lossy().chars().take(40).collect();
     unfinished.push(format!("{short}.minder-{}", AgentKey::random()));
     let unfinished = dir.join(unfinished);
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    set_mode(&mut options, part.mode);
-    let file = options.open(&unfinished)?;
+    let file = create_file_with_mode(&unfinished, part.mode)?;
     Ok(Incoming { file, name: part.name.clone(), path: path.to_owned(), unfinished })
 }
-
-#[cfg(unix)]
-fn mode_of(metadata: &fs::Metadata) -> u32 {
-    use std::os::unix::fs::MetadataExt as _;
-    metadata.mode() & 0o777
-}
-
-#[cfg(not(unix))]
-fn mode_of(_: &fs::Metadata) -> u32 {
-    0o644
-}
-
-#[cfg(unix)]
-fn set_mode(options: &mut OpenOptions, mode: u32) {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    // The owner can finish it in any case.
-    options.mode(mode & 0o777 | 0o200);
-}
-
-#[cfg(not(unix))]
-fn set_mode(_: &mut OpenOptions, _: u32) {}
 
 /// Removes files and directories below a directory, and then the directories above them that are empty, up to
 /// the directory itself. What does not exist is left out.
@@ -322,7 +299,7 @@ mod tests {
         let mut sender = Sender::default();
         sender.push(from.join(name), place(Path::new(name)).expect("a place"));
         let mut receiver = Receiver::new(to.to_owned());
-        while let Some(part) = sender.next()? {
+        while let Some(part) = sender.next_part()? {
             receiver.take(&part)?;
         }
         assert!(sender.is_done());

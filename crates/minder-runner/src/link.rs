@@ -1,14 +1,13 @@
 //! A link: the local end of an agent on a host that does not see the directory of the run.
 //!
 //! For all others a link is an agent: it claims jobs, writes the journal and the saved output, and beats. It
-//! runs no job itself, but passes them to its host over ssh (`served.rs` is the other end). If the host is lost,
-//! the journal ends, so that other agents take the jobs over at once; the link then connects again, as another
-//! agent.
+//! runs no job itself, but passes them to its host over ssh (`served.rs` is the other end). If the host is
+//! lost, the journal ends, so that other agents take the jobs over at once; the link then connects again, as
+//! another agent.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,7 +48,7 @@ const LOOK: Duration = Duration::from_millis(250);
 const READY_MAX: Duration = Duration::from_secs(20);
 /// A host gets as many jobs in advance as it ends in this part of a second.
 const AHEAD: u64 = 4;
-/// No more is sent while so many bytes wait for the network.
+/// No more is sent while this number of bytes waits for the network.
 const QUEUED_MAX: usize = 1 << 20;
 /// The most files that were not made of which a line is written.
 const MISSING_MAX: u32 = 10;
@@ -160,7 +159,8 @@ enum End {
     Lost(String),
 }
 
-/// Lets ranges be claimed when the host has a free slot, and not before: another agent may be free to run them.
+/// Lets ranges be claimed when the host has a free slot, and not before: another agent may be free to run
+/// them.
 #[derive(Debug, Default)]
 struct Room {
     state: Mutex<RoomState>,
@@ -275,8 +275,10 @@ impl<'a> Session<'a> {
         let agent = Arc::clone(&self.agent);
         let ended = thread::scope(|scope| {
             let beating = {
-                let (agent, waker) = (Arc::clone(&agent), waker.clone());
-                let (is_cancelled, failure) = (&is_cancelled, &failure);
+                let agent = Arc::clone(&agent);
+                let waker = waker.clone();
+                let is_cancelled = &is_cancelled;
+                let failure = &failure;
                 thread::Builder::new().spawn_scoped(scope, move || {
                     let cancel = || is_cancelled.store(true, Ordering::SeqCst);
                     let fail = |why| _ = failure.lock().insert(why);
@@ -290,7 +292,9 @@ impl<'a> Session<'a> {
             let (sender, jobs) = sync_channel(1);
             let room = Arc::clone(&self.room);
             let claiming = {
-                let (agent, slots, room) = (Arc::clone(&agent), self.slots, Arc::clone(&room));
+                let agent = Arc::clone(&agent);
+                let slots = self.slots;
+                let room = Arc::clone(&room);
                 let work = move || claim(agent, slots, &room, &sender, &waker);
                 thread::Builder::new().spawn_scoped(scope, work)
             };
@@ -552,9 +556,7 @@ impl Files {
             && self.is_dirty
             && let Some((name, file)) = &self.open
         {
-            file.sync_data()
-                .map_err(io::Error::from)
-                .with_context(|| format!("cannot save output in `{name}`"))?;
+            file.sync_data().with_context(|| format!("cannot save output in `{name}`"))?;
         }
         self.is_dirty = false;
         Ok(())

@@ -116,7 +116,7 @@ impl LinkFiles {
     /// # Errors
     /// A file that all jobs need cannot be read. A job whose file cannot be read is one that cannot run.
     pub(crate) fn next(&mut self) -> Result<Option<ToAgent>> {
-        match self.sender.next() {
+        match self.sender.next_part() {
             Ok(Some(part)) if self.is_shared => return Ok(Some(ToAgent::Shared(part))),
             Ok(Some(part)) => return Ok(Some(ToAgent::File(part))),
             Ok(None) => self.is_shared = false,

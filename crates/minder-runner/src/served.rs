@@ -2,8 +2,8 @@
 //! what it records.
 //!
 //! The agent works as any other, in a private directory that is removed at the end. What it appends to its
-//! journal and to its files of saved output is copied to the link, byte by byte. The journal is sent after the
-//! output that it refers to.
+//! journal and to its files of saved output is copied to the link, byte by byte. The journal is sent after
+//! the output that it refers to.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::{self, File};
@@ -509,7 +509,7 @@ impl Copied {
             }
         }
         while !sender.is_done() {
-            match sender.next() {
+            match sender.next_part() {
                 Ok(Some(part)) => self.write(&FromAgent::File { job, part })?,
                 Ok(None) => break,
                 Err(error) => self.write(&FromAgent::Missing { job, why: os_error_text(&error) })?,

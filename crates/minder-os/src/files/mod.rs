@@ -40,6 +40,24 @@ pub fn open_private_file(path: &Path) -> io::Result<File> {
     system::open_private_file(path)
 }
 
+/// Creates a file with these permissions, as far as the umask allows. The path must not exist, and a link at
+/// the path is not followed. The owner can write it in any case.
+///
+/// - Windows: `mode` has no effect.
+///
+/// # Errors
+/// `AlreadyExists`, and any other error of the file system.
+pub fn create_file_with_mode(path: &Path, mode: u32) -> io::Result<File> {
+    system::create_file_with_mode(path, mode)
+}
+
+/// Returns the permissions of a file, such as 0o644.
+///
+/// - Windows: always 0o644.
+pub fn mode(metadata: &Metadata) -> u32 {
+    system::mode(metadata)
+}
+
 /// Creates a file without a name in `dir`, for reading and writing. The kernel removes it with its
 /// last handle, also if the process is killed.
 ///

@@ -16,6 +16,15 @@ pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
     options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
+pub(super) fn create_file_with_mode(path: &Path, mode: u32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(mode & 0o777 | 0o200).custom_flags(libc::O_NOFOLLOW).open(path)
+}
+
+pub(super) fn mode(metadata: &Metadata) -> u32 {
+    metadata.mode() & 0o777
+}
+
 pub(super) fn open_private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);

@@ -25,6 +25,14 @@ pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).open(path)
 }
 
+pub(super) fn create_file_with_mode(path: &Path, _: u32) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+pub(super) fn mode(_: &Metadata) -> u32 {
+    0o644
+}
+
 pub(super) fn open_private_file(path: &Path) -> io::Result<File> {
     match create_private_file(path) {
         // The system refuses access to a directory, here or when it is opened.

@@ -33,7 +33,8 @@ pub(super) fn link(flags: &AgentFlags, host: &str) -> Result<LinkConfig> {
         .with_context(|| format!("cannot change to the directory of the run, `{}`", dir.display()))?;
     let compat = if all.parallel_env { CompatMode::Parallel } else { CompatMode::Own };
     let ssh = config::ssh_command(&all.machines.ssh)?;
-    let (grace, sync) = (Duration::from_secs(all.grace), all.record.sync);
+    let grace = Duration::from_secs(all.grace);
+    let sync = all.record.sync;
     let jobs_dir = jobs_dir(&all, &dir);
     let env = variables(&all)?;
     // Hosts are known already.
@@ -75,8 +76,8 @@ pub(super) fn link(flags: &AgentFlags, host: &str) -> Result<LinkConfig> {
     Ok(LinkConfig { agent, host, ssh, program, start, files, grace, sync })
 }
 
-/// Returns the directory of jobs on the host. `.` is this directory: below the home directory of the login if it
-/// is below that of this user.
+/// Returns the directory of jobs on the host. `.` is this directory: below the home directory of the login if
+/// it is below that of this user.
 fn jobs_dir(flags: &RunFlags, dir: &Path) -> JobsDir {
     match &flags.control.wd {
         None => JobsDir::Home,
@@ -90,8 +91,8 @@ fn jobs_dir(flags: &RunFlags, dir: &Path) -> JobsDir {
     }
 }
 
-/// Returns the variables of `--env-file` and of `--env NAME`, with their values here. With GNU parallel's command line, NAME may be a
-/// list, and may be a function of bash.
+/// Returns the variables of `--env-file` and of `--env NAME`, with their values here. With GNU parallel's
+/// command line, NAME may be a list, and may be a function of bash.
 fn variables(flags: &RunFlags) -> Result<Vec<(OsBytes, OsBytes)>> {
     let mut variables = Vec::new();
     for file in &flags.control.env_file {
@@ -99,16 +100,18 @@ fn variables(flags: &RunFlags) -> Result<Vec<(OsBytes, OsBytes)>> {
     }
     let mut names: Vec<OsString> = Vec::new();
     for name in flags.control.env.iter().filter(|name| !name.as_encoded_bytes().contains(&b'=')) {
-        match name.to_str().filter(|_| flags.parallel_env) {
-            Some(list) => {
-                for name in list.split(',') {
-                    names.extend([name.into(), format!("BASH_FUNC_{name}%%").into()]);
-                }
-            }
-            None => names.push(name.clone()),
+        let list = if flags.parallel_env { name.to_str() } else { None };
+        let Some(list) = list else {
+            names.push(name.clone());
+            continue;
+        };
+        for name in list.split(',') {
+            names.extend([name.into(), format!("BASH_FUNC_{name}%%").into()]);
         }
     }
-    variables.extend(names.into_iter().filter_map(|name| Some((name.clone(), std::env::var_os(name)?))));
+    for name in names {
+        variables.extend(std::env::var_os(&name).map(|value| (name, value)));
+    }
     let bytes = |(name, value): (OsString, OsString)| (name.as_os_str().into(), value.as_os_str().into());
     Ok(variables.into_iter().map(bytes).collect())
 }

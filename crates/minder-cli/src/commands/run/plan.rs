@@ -271,8 +271,8 @@ impl Plan {
     }
 }
 
-/// Returns what an agent has to know of the run that it works on: its directory, its manifest, and the names of
-/// its columns.
+/// Returns what an agent has to know of the run that it works on: its directory, its manifest, and the names
+/// of its columns.
 pub(super) fn shared_run(flags: &AgentFlags) -> Result<(PathBuf, Manifest, Vec<OsString>)> {
     let run = std::path::absolute(flags.run.as_deref().context("no directory")?)?;
     let manifest = Manifest::read(&run)?;

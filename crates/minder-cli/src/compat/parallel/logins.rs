@@ -61,7 +61,8 @@ impl Logins {
         };
         if plain.contains([' ', '\t']) {
             bail!(
-                "`--sshlogin {text}` is not supported: give ssh and its options by --ssh, and the host alone here"
+                "`--sshlogin {text}` is not supported: give ssh and its options by --ssh, and here the host \
+                 alone"
             );
         }
         let host: Host = plain.parse().map_err(|error| anyhow::anyhow!("`--sshlogin {text}`: {error}"))?;

@@ -167,8 +167,8 @@ impl Inner {
         }
     }
 
-    /// Kills the runner where the outer guardian asks for that, or if it is late. It dies of SIGKILL even if it
-    /// is stopped, and its tree is killed when it is reaped. Only its parent can: until it is
+    /// Kills the runner where the outer guardian asks for that, or if it is late. It dies of SIGKILL even if
+    /// it is stopped, and its tree is killed when it is reaped. Only its parent can: until it is
     /// reaped, which happens here, its pid names no other process.
     fn apply_requests(&self) {
         if self.page.is_kill_requested() || self.watchdog && self.page.is_late() {

@@ -190,7 +190,7 @@ impl SharedPage {
     }
 }
 
-/// Returns the time since the machine was started, in tenths of a second. It goes on while the machine is
+/// Returns the time since the machine was started, in tenths of a second. It grows while the machine is
 /// suspended (`CLOCK_BOOTTIME` of clock_gettime(2)), and lasts for 13 years.
 fn now_in_tenths() -> u32 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
