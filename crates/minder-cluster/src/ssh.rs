@@ -542,7 +542,7 @@ fn why_failed(errors: &[u8], exit: Option<ExitStatus>) -> Failed {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     for (known, help) in FINAL {
         if let Some(line) = lines.iter().rev().find(|line| line.contains(known)) {
-            return Failed::final_(format!("{}{help}", shown(line)));
+            return Failed::final_(format!("{}{help}", shown(line.trim_end_matches('.'))));
         }
     }
     match (lines.last(), exit) {

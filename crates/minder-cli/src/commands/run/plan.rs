@@ -290,7 +290,10 @@ fn surroundings(flags: &RunFlags) -> Option<String> {
     let variables = control.env.iter().filter(|variable| variable.as_encoded_bytes().contains(&b'='));
     let wd = control.wd.iter().map(|dir| ("--wd", dir.as_os_str()));
     let files = control.env_file.iter().map(|file| ("--env-file", file.as_os_str()));
-    let all = wd.chain(files).chain(variables.map(|variable| ("--env", variable.as_os_str())));
+    let machines = &flags.machines;
+    let hosts = machines.on.iter().map(|place| ("--on", OsStr::new(place)));
+    let hosts = hosts.chain(machines.hosts.iter().map(|file| ("--hosts", file.as_os_str())));
+    let all = hosts.chain(wd).chain(files).chain(variables.map(|variable| ("--env", variable.as_os_str())));
     let words: Vec<String> = all.map(|(flag, value)| format!("{flag} {}", shell_word(value))).collect();
     (!words.is_empty()).then(|| format!("the jobs run with {}", words.join(" ")))
 }
