@@ -26,6 +26,7 @@ mod block_source;
 pub mod conditions;
 pub mod config;
 mod results;
+mod attachment;
 mod resume;
 mod agent;
 mod claimed_jobs;
@@ -36,6 +37,8 @@ mod queue;
 mod job_table;
 mod output;
 mod earlier_output;
+mod reader_wait;
+mod run_holder;
 mod recorder;
 mod history;
 mod coordinator;
@@ -48,9 +51,9 @@ mod own_peak;
 mod memory_cap;
 mod context;
 mod outcome;
+mod interrupt;
 mod main_loop;
 mod worker;
-mod reader_wait;
 mod runner;
 
 pub use self::{

@@ -3,18 +3,35 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use minder_runner::config::AgentsConfig;
+use minder_runner::config::{AgentsConfig, Coordination, OnInterrupt, RecordConfig};
 
-use crate::flags::RunFlags;
+use crate::flags::{self, RunFlags};
 
 /// The most agents on one machine.
 const LOCAL_MAX: u32 = 64;
 
+/// Agents, and how this process coordinates them.
+#[derive(Debug)]
+pub(super) struct Agents(Option<AgentsConfig>, Coordination);
+
+impl Agents {
+    /// Reads the flags.
+    ///
+    /// # Errors
+    /// The place is not known, or another flag needs what agents do not have.
+    pub(super) fn new(flags: &RunFlags) -> Result<Self> {
+        Ok(Self(agents(flags)?, coordination(flags)))
+    }
+
+    /// Adds them to the configuration of a record.
+    pub(super) fn of_record(self, record: RecordConfig) -> RecordConfig {
+        let Self(agents, coordination) = self;
+        RecordConfig { agents, coordination, ..record }
+    }
+}
+
 /// Returns the agents that run the jobs, if any do.
-///
-/// # Errors
-/// The place is not known, or another flag needs what agents do not have.
-pub(super) fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
+fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
     let Some(place) = &flags.on else { return Ok(None) };
     let local = place.strip_prefix("local:").and_then(|number| number.parse().ok());
     let Some(local) = local.filter(|local| (1..=LOCAL_MAX).contains(local)) else {
@@ -25,6 +42,16 @@ pub(super) fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
     }
     let program = std::env::current_exe().context("cannot find the program of an agent")?;
     Ok(Some(AgentsConfig { local, program, lost_after: Duration::from_secs(flags.lost_after) }))
+}
+
+/// Returns how this process coordinates agents.
+fn coordination(flags: &RunFlags) -> Coordination {
+    let on_interrupt = match flags.on_interrupt {
+        None | Some(flags::OnInterrupt::Ask) => OnInterrupt::Ask,
+        Some(flags::OnInterrupt::Cancel) => OnInterrupt::Cancel,
+        Some(flags::OnInterrupt::Detach) => OnInterrupt::Detach,
+    };
+    Coordination { attaches: false, detaches: flags.detach, on_interrupt }
 }
 
 /// Returns a flag that agents cannot obey, and why.

@@ -19,12 +19,14 @@ mod display;
 mod properties;
 mod short_help;
 mod run;
+mod attach;
 mod resume;
 mod help;
 
 pub(crate) use self::{
     advise::AdviseFlags,
     agent::AgentFlags,
+    attach::{AttachFlags, CancelFlags},
     clap_error::{asks_for_version, clap_error_hint, clap_error_line},
     config::ConfigFlags,
     control::{ControlFlags, ExitStatusFlag},
@@ -39,7 +41,7 @@ pub(crate) use self::{
     properties::{Flag, FlagSource, UNRECORDED},
     relay::RelayFlags,
     resume::{AttemptFlags, ResumeFlags, RetryFlags, resume_error_line},
-    run::{Leak, RunFlags},
+    run::{Leak, OnInterrupt, RunFlags},
     short_help::{Group, command_groups},
     status::StatusFlags,
     typed_name::flag_named,
@@ -126,6 +128,12 @@ pub(crate) enum Verb {
     Completions(CompletionsFlags),
     /// Say what to remove to uninstall minder; removes nothing.
     Uninstall,
+    /// Show the output of a run whose agents continue alone, and wait for its end.
+    #[command(hide = true)]
+    Attach(AttachFlags),
+    /// End a run whose jobs run on agents.
+    #[command(hide = true)]
+    Cancel(CancelFlags),
     /// Run jobs of a run that other processes work on, too.
     #[command(hide = true)]
     Agent(AgentFlags),

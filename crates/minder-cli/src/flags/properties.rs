@@ -146,6 +146,8 @@ pub(super) const FLAGS: &[Flag] = &[
     typed_only("parallel-env", PARALLEL),
     typed_only("on", MACHINES).attempt(),
     typed_only("lost-after", MACHINES).attempt(),
+    typed_only("detach", MACHINES).attempt().unrecorded(),
+    typed_only("on-interrupt", MACHINES).attempt(),
     any_file("leak").attempt(),
     any_file("grace").attempt(),
     any_file("hold-results").attempt(),
@@ -173,8 +175,8 @@ const PARALLEL: &str = "it is for the command line of GNU parallel";
 const NO_LONG_NAME: &str = "it has no long name";
 
 /// The names of the flags that are not recorded. Each start looks for these only.
-pub(crate) const UNRECORDED: [&str; 6] = {
-    let mut names = [""; 6];
+pub(crate) const UNRECORDED: [&str; 7] = {
+    let mut names = [""; 7];
     let mut found = 0;
     let mut row = 0;
     while row < FLAGS.len() {

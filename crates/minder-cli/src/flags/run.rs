@@ -111,6 +111,20 @@ pub(crate) struct RunFlags {
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) lost_after: u64,
 
+    /// With --on, end when the agents work and have all of the input. Print the id of the run.
+    ///
+    /// The agents continue without this process. `minder attach` shows the output, waits for the end, and has
+    /// the exit status of the run. `minder status` shows how far it is, and `minder cancel` ends it.
+    #[arg(long, hide = true, requires = "on")]
+    pub(crate) detach: bool,
+
+    /// With --on, what Ctrl-C does: it ends the run, or this process alone.
+    ///
+    /// `detach` lets the agents continue: see --detach. Default: `ask` on a terminal, else `cancel`. A second
+    /// Ctrl-C ends the run.
+    #[arg(long, value_name = "HOW", hide = true, requires = "on")]
+    pub(crate) on_interrupt: Option<OnInterrupt>,
+
     /// What to do if output stays open after a job.
     ///
     /// Output stays open after a job has exited if a process that it started still holds it.
@@ -166,6 +180,17 @@ pub(crate) enum Leak {
     Close,
     /// Read it until it is closed.
     Wait,
+}
+
+/// What Ctrl-C does to a run whose jobs run on agents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnInterrupt {
+    /// Ask on the terminal.
+    Ask,
+    /// End the agents, and the run.
+    Cancel,
+    /// End this process. The agents continue.
+    Detach,
 }
 
 const AFTER: &str = "\
