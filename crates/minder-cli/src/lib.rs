@@ -15,6 +15,7 @@ mod export;
 mod installation;
 mod recorded;
 mod running;
+mod run_agents;
 mod commands;
 mod compat;
 

@@ -104,7 +104,7 @@ pub fn newest(run: &Path) -> io::Result<Option<(u64, bool)>> {
     if number == 0 {
         return Ok(None);
     }
-    Ok(Some((number, file::read(&dir_of(run, number).join(OVER), 0)?.is_some())))
+    Ok(Some((number, file::read(&dir(run, number).join(OVER), 0)?.is_some())))
 }
 
 /// Returns the description of a holder, if it has written one.
@@ -113,7 +113,7 @@ pub fn newest(run: &Path) -> io::Result<Option<(u64, bool)>> {
 ///
 /// The file cannot be read.
 pub fn who(run: &Path, number: u64) -> io::Result<Option<Who>> {
-    let text = file::read(&dir_of(run, number).join(WHO), WHO_MAX)?;
+    let text = file::read(&dir(run, number).join(WHO), WHO_MAX)?;
     Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
 }
 
@@ -123,7 +123,7 @@ pub fn who(run: &Path, number: u64) -> io::Result<Option<Who>> {
 ///
 /// The file cannot be read.
 pub fn beat_of(run: &Path, number: u64) -> io::Result<Option<Beat>> {
-    Beat::read(&dir_of(run, number))
+    Beat::read(&dir(run, number))
 }
 
 /// This process, as the holder of a run.
@@ -150,14 +150,14 @@ impl Holder {
             _ => (),
         }
         let Some(number) = last.number().checked_add(1) else { return Ok(None) };
-        let dir = dir_of(run, number);
-        match create_private_dir(&dir) {
+        let own_dir = dir(run, number);
+        match create_private_dir(&own_dir) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
-            made => made.map_err(|error| file::named("cannot create", &dir, &error))?,
+            made => made.map_err(|error| file::named("cannot create", &own_dir, &error))?,
         }
         // A process that is killed before it has written this counts as lost, since it has no beat.
-        file::write(&dir.join(WHO), &serde_json::to_vec(own)?)?;
-        let beat = BeatWriter::create(&dir)?;
+        file::write(&own_dir.join(WHO), &serde_json::to_vec(own)?)?;
+        let beat = BeatWriter::create(&own_dir)?;
         Ok(Some(Self { run: run.to_owned(), number, beat }))
     }
 
@@ -172,7 +172,7 @@ impl Holder {
     ///
     /// The directory cannot be read.
     pub fn is_last(&self) -> io::Result<bool> {
-        Ok(!dir_of(&self.run, self.number + 1).try_exists()?)
+        Ok(!dir(&self.run, self.number + 1).try_exists()?)
     }
 
     /// States that this process has ended its work, so that the next one need not wait.
@@ -181,11 +181,12 @@ impl Holder {
     ///
     /// The file cannot be created.
     pub fn end(self) -> io::Result<()> {
-        file::create(&dir_of(&self.run, self.number).join(OVER)).map(drop)
+        file::create(&dir(&self.run, self.number).join(OVER)).map(drop)
     }
 }
 
-fn dir_of(run: &Path, number: u64) -> PathBuf {
+/// Returns the directory of a holder.
+pub fn dir(run: &Path, number: u64) -> PathBuf {
     run.join(HOLDERS).join(number.to_string())
 }
 

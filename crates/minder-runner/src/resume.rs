@@ -155,6 +155,8 @@ impl ResumeFilter {
             return None;
         }
         let (run, command) = named_run(record)?;
+        let spooled = self.attachment.as_ref().map(|(attachment, _)| attachment.spooled);
+        let total = total.or(spooled.filter(|count| count.has_ended).map(|count| count.jobs));
         let begun = if record.coordination.attaches { "attached to" } else { "resuming" };
         let line = match (self.mode?, total) {
             (ResumeMode::Failed, total) => {

@@ -331,6 +331,58 @@ fn cancelled_run_ends_its_coordinator() {
 }
 
 #[test]
+fn status_and_log_show_a_detached_run() {
+    let on = OnAgents::new();
+    let script = format!("case {{}} in 3|4) : >up{{}}; {WAITS};; esac; [ {{}} != 2 ]");
+    let id = on.detach("", &script, &["1", "2", "3", "4", "5"]);
+    on.wait_for("up3");
+    on.wait_for("up4");
+    on.wait_for_results(3);
+    // Beats say how many jobs are open.
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let ended = Run::start(&on.command("status")).wait().exit_code(0);
+        let shown = ended.text();
+        assert!(shown.starts_with(&format!("run {id} (detached): ")), "{shown}");
+        assert!(shown.contains("3 of 5 done · 1 failed · "), "{shown}");
+        assert_eq!(shown.matches(" ago\n").count(), 3, "{shown}");
+        if shown.contains(" · 2 running · 0 left · ") {
+            break;
+        }
+        assert!(Instant::now() < until, "{shown}");
+        std::thread::park_timeout(Duration::from_millis(100)); // There is no event for a beat.
+    }
+    let ended = Run::start(&on.command(&format!("status --json {id}"))).wait().exit_code(0);
+    let document: serde_json::Value = serde_json::from_str(&ended.text()).expect("parse status");
+    assert_eq!((&document["done"], &document["total"]), (&3.into(), &5.into()));
+    assert!(document["coordinator"].is_null(), "{document}");
+    let agents = document["agents"].as_array().expect("a list of agents");
+    assert_eq!(agents.len(), 3);
+    let sum = |name: &str| agents.iter().map(|agent| agent[name].as_u64().expect("a number")).sum::<u64>();
+    assert_eq!((sum("jobs"), sum("failed"), sum("running")), (3, 1, 2));
+    assert!(agents.iter().all(|agent| agent["node"] == minder_os::machine::name() && agent["over"] == false));
+    let listed = Run::start(&on.command("log")).wait().exit_code(0).text();
+    let line = listed.lines().nth(1).expect("a run");
+    assert!(line.contains("detached · minder attach ") && line.contains(" 3 "), "{line}");
+
+    let mut followed = Run::start(&on.command("log --follow"));
+    followed.wait_until("jobs", |record| text(&record.outs[0]).lines().count() >= 4);
+    let mut attached = Run::start(&on.command("attach"));
+    attached.wait_until("its beginning", |record| text(&record.outs[1]).contains("attached to"));
+    let shown = Run::start(&on.command("status")).wait().exit_code(0).text();
+    let node = minder_os::machine::name();
+    assert!(shown.starts_with(&format!("run {id} (pid {} on {node}): ", attached.pid())), "{shown}");
+    go_on(&on);
+    attached.wait().exit_code(1);
+    let followed = followed.wait().exit_code(0).text();
+    assert_eq!(followed.lines().count(), 6, "{followed}");
+    let listed = Run::start(&on.command("log")).wait().exit_code(0).text();
+    assert!(listed.lines().nth(1).expect("a run").contains(" 5 "), "{listed}");
+    let none = Run::start(&on.command("status")).wait().exit_code(0);
+    assert!(none.err.contains("no run is running here"), "{}", none.err);
+}
+
+#[test]
 fn agents_are_in_sessions_apart_and_keep_their_messages() {
     let on = OnAgents::new();
     on.detach("", &format!("{WAITS}; echo {{}}"), &["1"]);

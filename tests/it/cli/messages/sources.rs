@@ -69,6 +69,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("no agent works on it", "see cli/attach.rs: no agent works on it, 2 of 4 done"),
     ("{} may still work", "an agent that is stopped"),
     (", {} of {} done (minder {verb} {id})", "see cli/attach.rs: 2 of 4 done (minder resume"),
+    ("detached · minder attach {id}", "see cli/attach.rs: detached · minder attach"),
     ("detached from run {run}", "see cli/attach.rs: detached from run"),
     ("no agent has worked on the run (`minder resume` finishes it)", "its process was killed before"),
     ("no agent of the run has begun", "agents that are killed when they begin"),
