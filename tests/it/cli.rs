@@ -37,7 +37,11 @@ mod descriptors;
 mod jobserver;
 mod resume;
 #[cfg(unix)] // Shell lines.
+mod on_agents;
+#[cfg(unix)] // Shell lines.
 mod agents;
+#[cfg(target_os = "linux")] // Shell lines, and terminals.
+mod attach;
 mod record;
 mod attempts;
 mod log;

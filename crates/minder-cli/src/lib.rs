@@ -15,6 +15,7 @@ mod export;
 mod installation;
 mod recorded;
 mod running;
+mod run_agents;
 mod commands;
 mod compat;
 
@@ -90,13 +91,20 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(flags) => flags,
         Err(error) => return report_clap_error(&error, args.get(1..).unwrap_or_default()),
     };
-    exit_code(match flags.verb {
+    exit_code(perform(flags.verb, args, compat_mode))
+}
+
+/// Runs a subcommand.
+fn perform(verb: Verb, args: Vec<OsString>, compat_mode: CompatMode) -> anyhow::Result<ExitCode> {
+    match verb {
         Verb::Run(flags) => run(flags, args, compat_mode),
         Verb::Resume(flags) => {
             let mode = if flags.failed { ResumeMode::RestAndFailed } else { ResumeMode::Rest };
             commands::run::resume(flags.attempt, mode)
         }
         Verb::Retry(flags) => commands::run::resume(flags.attempt, ResumeMode::Failed),
+        Verb::Attach(flags) => commands::run::attach(&flags),
+        Verb::Cancel(flags) => commands::cancel::run(&flags),
         Verb::Agent(flags) => commands::run::agent(&flags),
         Verb::Relay(flags) => commands::relay::run(&flags),
         Verb::Log(flags) => ui::with_stdout(|out| commands::log::run(out, &flags)),
@@ -112,7 +120,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Man(flags) => ui::with_stdout(|out| commands::man::run(out, &flags, &compat::HELP)),
         Verb::Uninstall => ui::with_stdout(commands::uninstall::run),
         Verb::Completions(flags) => ui::with_stdout(|out| commands::completions::run(out, &flags)),
-    })
+    }
 }
 
 /// Runs `minder run`. Other command lines than its own have no settings.

@@ -37,8 +37,18 @@ pub struct Who {
 }
 
 impl Who {
+    /// Returns the description of this process, which has this version of minder.
+    pub fn this_process(version: &str) -> Self {
+        Self {
+            node: minder_os::machine::name(),
+            boot: minder_os::machine::boot_id(),
+            pid: std::process::id(),
+            version: version.to_owned(),
+        }
+    }
+
     /// Returns whether both are processes of one machine that was not started again between them.
-    fn is_same_boot(&self, other: &Self) -> bool {
+    pub fn is_same_boot(&self, other: &Self) -> bool {
         self.boot.is_some() && self.boot == other.boot && self.node == other.node
     }
 }
@@ -73,20 +83,38 @@ impl LastHolder {
 ///
 /// The directory cannot be read.
 pub fn last(run: &Path, own: &Who) -> io::Result<LastHolder> {
-    let number = highest(run)?;
-    if number == 0 {
-        return Ok(LastHolder::None);
-    }
-    let dir = dir_of(run, number);
-    if file::read(&dir.join(OVER), 0)?.is_some() {
-        return Ok(LastHolder::Over(number));
-    }
-    let who: Option<Who> =
-        file::read(&dir.join(WHO), WHO_MAX)?.and_then(|text| serde_json::from_slice(&text).ok());
-    Ok(match who {
+    let number = match newest(run)? {
+        None => return Ok(LastHolder::None),
+        Some((number, true)) => return Ok(LastHolder::Over(number)),
+        Some((number, false)) => number,
+    };
+    Ok(match who(run, number)? {
         Some(who) if who.is_same_boot(own) => LastHolder::Here(number, who),
         who => LastHolder::Elsewhere(number, who),
     })
+}
+
+/// Returns the number of the last holder of a run, and whether it has ended. `None` if there was none.
+///
+/// # Errors
+///
+/// The directory cannot be read.
+pub fn newest(run: &Path) -> io::Result<Option<(u64, bool)>> {
+    let number = highest(run)?;
+    if number == 0 {
+        return Ok(None);
+    }
+    Ok(Some((number, file::read(&dir(run, number).join(OVER), 0)?.is_some())))
+}
+
+/// Returns the description of a holder, if it has written one.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub fn who(run: &Path, number: u64) -> io::Result<Option<Who>> {
+    let text = file::read(&dir(run, number).join(WHO), WHO_MAX)?;
+    Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
 }
 
 /// Reads the beat of a holder. `None` if it has none yet.
@@ -95,7 +123,7 @@ pub fn last(run: &Path, own: &Who) -> io::Result<LastHolder> {
 ///
 /// The file cannot be read.
 pub fn beat_of(run: &Path, number: u64) -> io::Result<Option<Beat>> {
-    Beat::read(&dir_of(run, number))
+    Beat::read(&dir(run, number))
 }
 
 /// This process, as the holder of a run.
@@ -122,14 +150,14 @@ impl Holder {
             _ => (),
         }
         let Some(number) = last.number().checked_add(1) else { return Ok(None) };
-        let dir = dir_of(run, number);
-        match create_private_dir(&dir) {
+        let own_dir = dir(run, number);
+        match create_private_dir(&own_dir) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
-            made => made.map_err(|error| file::named("cannot create", &dir, &error))?,
+            made => made.map_err(|error| file::named("cannot create", &own_dir, &error))?,
         }
         // A process that is killed before it has written this counts as lost, since it has no beat.
-        file::write(&dir.join(WHO), &serde_json::to_vec(own)?)?;
-        let beat = BeatWriter::create(&dir)?;
+        file::write(&own_dir.join(WHO), &serde_json::to_vec(own)?)?;
+        let beat = BeatWriter::create(&own_dir)?;
         Ok(Some(Self { run: run.to_owned(), number, beat }))
     }
 
@@ -144,7 +172,7 @@ impl Holder {
     ///
     /// The directory cannot be read.
     pub fn is_last(&self) -> io::Result<bool> {
-        Ok(!dir_of(&self.run, self.number + 1).try_exists()?)
+        Ok(!dir(&self.run, self.number + 1).try_exists()?)
     }
 
     /// States that this process has ended its work, so that the next one need not wait.
@@ -153,11 +181,12 @@ impl Holder {
     ///
     /// The file cannot be created.
     pub fn end(self) -> io::Result<()> {
-        file::create(&dir_of(&self.run, self.number).join(OVER)).map(drop)
+        file::create(&dir(&self.run, self.number).join(OVER)).map(drop)
     }
 }
 
-fn dir_of(run: &Path, number: u64) -> PathBuf {
+/// Returns the directory of a holder.
+pub fn dir(run: &Path, number: u64) -> PathBuf {
     run.join(HOLDERS).join(number.to_string())
 }
 

@@ -8,6 +8,7 @@
 //! | [`round`] | `rounds/A/jobs`, `cancel` | which jobs there are to run |
 //! | [`claim`] | `rounds/A/claims/N.E`, `frontier` | which agent runs a range of jobs |
 //! | [`beat`] | `agents/KEY/beat`, `holder/N/beat` | whether a process still works |
+//! | [`agents`] | `agents/KEY/{beat,journal.jsonl}` | which agents of a round still work |
 //! | [`holder`] | `holder/N/{who,over}` | which coordinator works on the run |
 //! | [`spool`] | `spool/{arguments,index,count}` | the arguments of each job |
 //!
@@ -20,6 +21,7 @@
 
 mod file;
 pub mod beat;
+pub mod agents;
 pub mod claim;
 pub mod holder;
 pub mod round;

@@ -1,5 +1,6 @@
 //! A round: the jobs that one attempt submits to its agents.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +67,11 @@ impl Round {
         Ok(Self { dir, jobs })
     }
 
+    /// Returns its jobs, if it does not run all jobs of the spool.
+    pub fn jobs(&self) -> Option<&JobSet> {
+        self.jobs.as_ref()
+    }
+
     /// Returns its directory.
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -126,6 +132,29 @@ impl Round {
     }
 }
 
+/// Returns the attempt that has submitted the newest round of a run, or `None` if the run has no round.
+///
+/// # Errors
+///
+/// The directory cannot be read.
+pub fn newest(run: &Path) -> io::Result<Option<u32>> {
+    let rounds = run.join(ROUNDS);
+    let entries = match fs::read_dir(&rounds) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        entries => entries.map_err(|error| file::named("cannot read", &rounds, &error))?,
+    };
+    let mut newest = None;
+    for entry in entries {
+        let name = entry?.file_name();
+        let attempt: Option<u32> = name.to_str().and_then(|name| name.parse().ok());
+        // Without that directory, a process was killed before the round began.
+        if attempt > newest && attempt.is_some_and(|it| dir_of(run, it).join(CLAIMS).is_dir()) {
+            newest = attempt;
+        }
+    }
+    Ok(newest)
+}
+
 fn dir_of(run: &Path, attempt: u32) -> PathBuf {
     run.join(ROUNDS).join(attempt.to_string())
 }
@@ -163,12 +192,15 @@ mod tests {
     #[test]
     fn cancel_is_seen_by_others() {
         let run = tempfile::tempdir().expect("create directory");
+        assert_eq!(newest(run.path()).expect("a run without rounds is accepted"), None);
         let round = Round::create(run.path(), 3, None).expect("create round");
         let other = Round::open(run.path(), 3).expect("open round");
         assert!(!other.is_cancelled().expect("look"));
         round.cancel().expect("cancel");
         round.cancel().expect("cancel again");
         assert!(other.is_cancelled().expect("look"));
+        Round::create(run.path(), 12, None).expect("create round");
+        assert_eq!(newest(run.path()).expect("read rounds"), Some(12));
     }
 
     proptest! {

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use minder::guard::Watchdog;
@@ -22,6 +22,8 @@ use crate::text::os_error_text;
 
 /// The time in which an agent that others count as lost soon has to kill its jobs.
 pub(crate) const END_MAX: Duration = Duration::from_secs(3);
+/// The time between two looks whether the round is cancelled.
+const CANCEL_TIME: Duration = Duration::from_secs(1);
 
 /// What the threads of an agent share.
 #[derive(Debug)]
@@ -134,6 +136,8 @@ impl Agent {
     /// Writes beats until the agent ends. Calls `cancel` and returns if the round is cancelled, and `fail`
     /// with one line if the agent cannot show that it works. Then the watchdog kills the jobs, too, if this
     /// process does not.
+    ///
+    /// An agent looks each second whether the round is cancelled: that is one lookup of a name.
     pub(crate) fn beat(
         &self,
         round: &Round,
@@ -144,17 +148,27 @@ impl Agent {
         // Of the usual 60 s, 5 s and 30 s.
         let interval = (self.lost_after / 12).min(INTERVAL);
         let silence_max = self.lost_after / 2;
+        let mut due = Instant::now() + interval;
         loop {
             let state = self.state.lock();
             let waits = |state: &mut State| !state.has_ended && !state.is_urgent;
-            let mut state = self.changed.wait_timeout_while(state, interval, waits);
+            let pause = due.saturating_duration_since(Instant::now()).min(CANCEL_TIME);
+            let mut state = self.changed.wait_timeout_while(state, pause, waits);
             if state.has_ended {
                 if let Some(watchdog) = watchdog {
                     watchdog.set_deadline(None);
                 }
                 return;
             }
+            if !state.is_urgent && Instant::now() < due {
+                drop(state);
+                if round.is_cancelled().unwrap_or(false) {
+                    return cancel();
+                }
+                continue;
+            }
             state.is_urgent = false;
+            due = Instant::now() + interval;
             let open = state.open();
             let bytes = self.journal.bytes();
             // Also of a process that was stopped for long, and has continued.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use minder_cluster::beat::{Beat, Watch};
 use minder_cluster::claim::{Claim, Claims, Taken, range_len};
+use minder_cluster::holder;
 use minder_cluster::round::Round;
 use minder_cluster::spool::SpoolReader;
 use minder_record::agents::{self, AgentKey, JOURNAL};
@@ -25,6 +26,8 @@ use crate::input::JobArgs;
 
 /// The time between two looks at what other processes do.
 const PAUSE: Duration = Duration::from_millis(200);
+/// The time between two looks at the coordinator, while an agent waits for input.
+const READER_TIME: Duration = Duration::from_secs(1);
 /// An error of the shared directory ends the agent if it lasts this long.
 const ERROR_MAX: Duration = Duration::from_secs(30);
 
@@ -46,6 +49,17 @@ pub(crate) struct ClaimedJobs {
     /// Since when this agent has nothing to do, and since when a claim has no complete content.
     idle_since: Option<Instant>,
     unwritten: Option<(u64, Instant)>,
+    /// The coordinator that still reads input, and when this agent looked at it.
+    reader: Option<Reader>,
+}
+
+/// A coordinator that reads input.
+#[derive(Debug)]
+struct Reader {
+    /// Its number as a holder of the run.
+    number: u64,
+    watch: Watch,
+    looked: Instant,
 }
 
 /// A range of which this agent runs the jobs.
@@ -85,6 +99,7 @@ impl ClaimedJobs {
             complete: BTreeSet::new(),
             idle_since: None,
             unwritten: None,
+            reader: None,
             agent,
         })
     }
@@ -115,6 +130,10 @@ impl ClaimedJobs {
 
     /// Claims the next range. Returns `false` if no job is left, or if the agent ends.
     fn claim(&mut self) -> Result<bool> {
+        // The next round may have begun: then no job of this one must start any more.
+        if self.round.is_cancelled().unwrap_or(false) {
+            return Ok(false);
+        }
         let mut failing: Option<Instant> = None;
         loop {
             match self.try_claim() {
@@ -154,6 +173,9 @@ impl ClaimedJobs {
                     Takeover::Waits => None,
                     Takeover::Nothing => Some(false),
                 });
+            }
+            Taken::Nothing if has_lost_reader(&mut self.reader, &self.agent, &self.spool)? => {
+                return Ok(Some(false));
             }
             Taken::Nothing => None,
             Taken::Unwritten(number) => {
@@ -237,7 +259,8 @@ impl ClaimedJobs {
 
     /// Takes over a claim, if jobs of it are left. Returns whether it is the current range now.
     fn take_over_claim(&mut self, old: Claim) -> io::Result<bool> {
-        if self.is_complete(old)? {
+        // Of a cancelled round, each agent leaves jobs.
+        if self.is_complete(old)? || self.round.is_cancelled()? {
             return Ok(false);
         }
         let Some(claim) = self.claims.take_over(old, self.agent.key)? else { return Ok(false) };
@@ -277,6 +300,24 @@ impl ClaimedJobs {
         self.range = Some(range);
         Ok(())
     }
+}
+
+/// Returns whether no coordinator reads the input any more, whose end was not reached. Looks once in a while.
+fn has_lost_reader(known: &mut Option<Reader>, agent: &Agent, spool: &SpoolReader) -> io::Result<bool> {
+    let now = Instant::now();
+    if known.as_ref().is_some_and(|reader| now.duration_since(reader.looked) < READER_TIME) {
+        return Ok(false);
+    }
+    let Some((number, has_ended)) = holder::newest(&agent.run)? else { return Ok(false) };
+    let mut reader = match known.take() {
+        Some(reader) if reader.number == number => Reader { looked: now, ..reader },
+        _ => Reader { number, watch: Watch::new(now), looked: now },
+    };
+    reader.watch.observe(holder::beat_of(&agent.run, number)?, now);
+    let is_lost = has_ended || reader.watch.is_lost(now, agent.lost_after);
+    *known = Some(reader);
+    // It may have read the end of the input just before its own end.
+    Ok(is_lost && !spool.count()?.has_ended)
 }
 
 /// What is known of another agent.

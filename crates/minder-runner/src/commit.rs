@@ -99,6 +99,7 @@ impl<'a> Committer<'a> {
             agent.note_recorded(self.sequencer.drop_saved(batch));
             return Ok(());
         }
+        self.check_holder();
         let mut shown = self.sequencer.submit(batch, max_jobs).map_err(|error| self.cannot_save(&error))?;
         let nothing_waits = loop {
             let has_more = shown.more;
@@ -126,6 +127,7 @@ impl<'a> Committer<'a> {
     pub(crate) fn write_waiting(&self, all: bool, max_jobs: usize) -> Result<(), String> {
         let mut has_more = true;
         while has_more && !self.sequencer.stdio.is_broken() {
+            self.check_holder();
             let shown = self.sequencer.show_more(all, max_jobs);
             has_more = shown.more;
             self.record_shown(shown)?;
@@ -134,6 +136,13 @@ impl<'a> Committer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Ends this process if another one may show the output of the run by now.
+    fn check_holder(&self) {
+        if let Some(holder) = self.recorder.holder() {
+            holder.check(self.observer);
+        }
     }
 
     /// Steps 5 and 6. Returns `true` if no output waits in any file.

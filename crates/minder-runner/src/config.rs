@@ -243,6 +243,8 @@ pub struct RecordConfig {
     pub run: Option<PathBuf>,
     /// The agents that run the jobs of this run, if this process does not.
     pub agents: Option<AgentsConfig>,
+    /// How this process coordinates them.
+    pub coordination: Coordination,
     /// The run of another process, if this one works on it as an agent.
     pub agent: Option<AgentConfig>,
     /// `true` if the run that is resumed is named before its jobs start.
@@ -285,6 +287,29 @@ pub struct Place {
     pub host: Option<Host>,
     /// How many jobs it runs at once, in place of what the run asks for.
     pub jobs: Option<String>,
+}
+
+/// What a coordinator of agents does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coordination {
+    /// `true` if it starts no agent: it takes the results of those that an earlier coordinator has started.
+    pub attaches: bool,
+    /// `true` if it ends when its agents work and have all of the input.
+    pub detaches: bool,
+    /// What Ctrl-C does.
+    pub on_interrupt: OnInterrupt,
+}
+
+/// What Ctrl-C does to a run whose jobs run on agents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnInterrupt {
+    /// It ends the agents, and the run.
+    #[default]
+    Cancel,
+    /// It ends the coordinator. The agents continue.
+    Detach,
+    /// The user is asked on the terminal. Without one, it ends the run.
+    Ask,
 }
 
 /// A run that other processes work on, too. This process is one of its agents.

@@ -91,6 +91,8 @@ pub(crate) struct RunStatus {
     terminal_job_exited: AtomicBool,
     /// Set when Ctrl-C has ended a job that has the terminal.
     is_job_interrupted: AtomicBool,
+    /// Set when the agents are to continue without this process.
+    is_detached: AtomicBool,
     /// The number of running jobs that have exited and wait until their output is read. Counted while
     /// the run shuts down.
     unread: AtomicUsize,
@@ -131,6 +133,16 @@ impl RunStatus {
     /// Returns whether Ctrl-C has ended a job that has the terminal, and the run with it.
     pub(crate) fn is_job_interrupted(&self) -> bool {
         self.is_job_interrupted.load(Ordering::SeqCst)
+    }
+
+    /// Lets the agents of the run continue without this process, which ends.
+    pub(crate) fn detach(&self) {
+        self.is_detached.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns whether the agents of the run continue without this process.
+    pub(crate) fn is_detached(&self) -> bool {
+        self.is_detached.load(Ordering::SeqCst)
     }
 
     /// Notes that a job that has the terminal is about to start.

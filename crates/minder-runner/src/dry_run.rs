@@ -28,6 +28,8 @@ pub fn list_commands(
     out: &mut dyn Write,
 ) -> Result<u64> {
     config.record.keep = false;
+    // What agents that still work will have done is not known.
+    config.record.agents = None;
     let resumed = ResumeState::read(&config, observer)?;
     if let Some(notice) = resumed.filter.announcement(&config.record, arguments.total()) {
         observer.notice(&notice);

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use minder::{Charge, Stream};
 use minder_os::files::{create_private_dir, is_owned_by_user, open_no_follow};
 
+use crate::attachment::AgentOutput;
 use crate::config::ResumeMode;
 use crate::config::RunConfig;
 use crate::notice::Notice;
@@ -116,19 +117,25 @@ pub(crate) fn check_agents(
     progress: &mut RunState,
     config: &RunConfig,
     observer: &dyn Observer,
-) -> io::Result<()> {
+) -> io::Result<AgentOutput> {
+    let mut output = AgentOutput::default();
     if progress.unshown_by_agents.is_empty() {
-        return Ok(());
+        return Ok(output);
     }
     let mut lost = Losses::default();
     let mut rounds = Rounds::read(dir)?;
-    for number in rounds.numbers().collect::<Vec<_>>() {
+    let mut seen = JobSet::default();
+    // The newest first: it has the last result of each of its jobs.
+    for number in rounds.numbers().collect::<Vec<_>>().into_iter().rev() {
         let Some(mut round) = rounds.take(number) else { continue };
+        let unshown = output.unshown.entry(number).or_default();
         round.visit(|event| {
             let AgentEvent { agent, counts, is_tried, ended, .. } = event;
-            if !counts || is_tried || !progress.unshown_by_agents.contains(ended.job) {
+            let is_wanted = counts && !is_tried && progress.unshown_by_agents.contains(ended.job);
+            if !is_wanted || !seen.insert(ended.job) {
                 return;
             }
+            unshown.insert(ended.job);
             for segment in &ended.kept {
                 let path = output_path(&agent.dir(dir), &segment.file);
                 let len = path.and_then(|path| open(&path)).map(|(_, len)| len);
@@ -155,11 +162,13 @@ pub(crate) fn check_agents(
     }
     for job in lost.jobs.jobs() {
         progress.unshown_by_agents.remove(job);
+        output.unshown.values_mut().for_each(|unshown| _ = unshown.remove(job));
         if !config.record.skip_lost {
             progress.forget(job);
         }
     }
-    Ok(())
+    output.lost = lost.jobs;
+    Ok(output)
 }
 
 /// Creates the directory for the output of an attempt, in a directory that other users may share.

@@ -26,6 +26,7 @@ mod block_source;
 pub mod conditions;
 pub mod config;
 mod results;
+mod attachment;
 mod resume;
 pub mod served;
 mod agent;
@@ -39,6 +40,8 @@ mod queue;
 mod job_table;
 mod output;
 mod earlier_output;
+mod reader_wait;
+mod run_holder;
 mod recorder;
 mod history;
 mod coordinator;
@@ -51,9 +54,9 @@ mod own_peak;
 mod memory_cap;
 mod context;
 mod outcome;
+mod interrupt;
 mod main_loop;
 mod worker;
-mod reader_wait;
 mod runner;
 
 pub use self::{

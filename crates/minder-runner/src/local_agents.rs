@@ -1,16 +1,21 @@
 //! Agents as processes of this machine (`--on local:N`).
+//!
+//! They are in sessions apart and write to files, so they continue when this process dies, whatever ends it.
 
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use minder::{
-    ChildId, ChildSet, ChildSetOptions, Command, Event, NextEvent, OutputMode, SpawnOptions, Stdio, Stream,
-    Termination,
-};
+use minder::{Child, Command, Group, Kill, KillStep, Stdio, Termination};
+use minder_cluster::agents::RoundAgents;
 use minder_cluster::round::Round;
+use minder_os::files::{create_private_file, open_no_follow};
 use minder_os::sync::Mutex;
+use minder_os::time::pause;
 
 use crate::config::AgentsConfig;
 
@@ -18,34 +23,45 @@ use crate::config::AgentsConfig;
 const END_EXTRA: Duration = Duration::from_secs(5);
 /// The time between two looks at signals while agents end.
 const SIGNAL_PAUSE: Duration = Duration::from_millis(50);
-/// The most bytes of messages of agents that are kept.
-const MESSAGES_MAX: usize = 4096;
+/// The time between two looks at the beats of agents that other processes have started.
+const LOOK_TIME: Duration = Duration::from_millis(500);
+/// The most bytes of the messages of an agent that are read.
+const MESSAGES_MAX: u64 = 4096;
 
-/// The agents of a run on this machine. They are killed if this process dies.
-#[derive(Debug)]
+/// The agents that this process has started, and the rounds whose results it takes.
+#[derive(Debug, Default)]
 pub(crate) struct LocalAgents {
     state: Mutex<State>,
     /// Set before the agents are asked to end, so that their end is not an error.
     is_ending: AtomicBool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
-    set: ChildSet,
-    agents: Vec<ChildId>,
-    /// What agents have written to their standard error.
-    messages: Vec<u8>,
+    agents: Vec<Child>,
+    /// The files with the messages of the agents.
+    messages: Vec<PathBuf>,
+    /// The rounds to cancel when the agents are to end.
+    rounds: Vec<Arc<Round>>,
 }
 
 impl LocalAgents {
     /// Starts agents for the round of an attempt.
     ///
     /// # Errors
-    /// One cannot be started. The others have ended then.
-    pub(crate) fn start(config: &AgentsConfig, run: &Path, attempt: u32) -> Result<Self> {
-        let mut set = ChildSet::new(ChildSetOptions::default())?;
-        let mut agents = Vec::new();
-        for place in &config.places {
+    /// One cannot be started. The others work.
+    pub(crate) fn start(
+        &self,
+        config: &AgentsConfig,
+        run: &Path,
+        attempt: u32,
+        round: &Arc<Round>,
+    ) -> Result<()> {
+        self.take_round(round);
+        for (place, number) in config.places.iter().zip(1..) {
+            let path = round.dir().join(format!("agent-{number}.log"));
+            let messages =
+                create_private_file(&path).with_context(|| format!("cannot create `{}`", path.display()))?;
             let mut command = Command::new(&config.program);
             command.args(["agent", "--attempt", &attempt.to_string(), "--lost-after"]);
             command.arg(config.lost_after.as_secs().max(1).to_string());
@@ -56,39 +72,52 @@ impl LocalAgents {
                 command.args(["--jobs", jobs]);
             }
             command.arg(run);
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-            let options = SpawnOptions::default().output_mode(OutputMode::Stream);
-            agents.push(set.spawn(&command, options).context("cannot start an agent")?);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(messages).group(Group::Session);
+            let agent = command.spawn().context("cannot start an agent")?;
+            let state = &mut *self.state.lock();
+            state.agents.push(agent);
+            state.messages.push(path);
         }
-        let state = Mutex::new(State { set, agents, messages: Vec::new() });
-        Ok(Self { state, is_ending: AtomicBool::new(false) })
+        Ok(())
     }
 
-    /// Waits until an agent ends or writes something, at most for this time. Returns whether any works.
+    /// Makes a round end with the agents.
+    pub(crate) fn take_round(&self, round: &Arc<Round>) {
+        self.state.lock().rounds.push(Arc::clone(round));
+    }
+
+    /// Ends the rounds, without waiting.
+    pub(crate) fn cancel(&self) {
+        self.state.lock().rounds.drain(..).for_each(|round| _ = round.cancel());
+    }
+
+    /// Returns how many agents that this process has started work, as far as the last wait has seen.
+    pub(crate) fn working(&self) -> usize {
+        self.state.lock().agents.len()
+    }
+
+    /// Waits until an agent that this process has started ends, at most for this time. Returns whether any of
+    /// them works.
     ///
     /// # Errors
     /// The operating system cannot wait for them.
-    pub(crate) fn wait(&self, pause: Duration) -> Result<bool> {
+    pub(crate) fn wait(&self, time: Duration) -> Result<bool> {
         let state = &mut *self.state.lock();
-        let deadline = Instant::now() + pause;
-        match state.set.next_event_deadline(Some(deadline))? {
-            NextEvent::Event(Event::Output { stream: Stream::Stderr, chunk, .. }) => {
-                let room = MESSAGES_MAX.saturating_sub(state.messages.len());
-                state.messages.extend(chunk.iter().take(room));
-            }
-            NextEvent::Empty => return Ok(false),
-            _ => (),
+        let mut agents = std::mem::take(&mut state.agents);
+        while let Some(agent) = agents.pop() {
+            state.agents.extend(check(agent)?);
         }
-        Ok(!state.set.is_empty())
+        match state.agents.first_mut() {
+            Some(agent) => _ = agent.wait_timeout(time)?,
+            None => pause(time, None),
+        }
+        Ok(!state.agents.is_empty())
     }
 
     /// Returns the first line that an agent has written.
     pub(crate) fn message(&self) -> Option<String> {
         let state = self.state.lock();
-        let line = state.messages.split(|byte| *byte == b'\n').next()?;
-        let line = String::from_utf8_lossy(line).into_owned();
-        let line = line.strip_prefix("minder: ").unwrap_or(&line).to_owned();
-        Some(line).filter(|line| !line.is_empty())
+        state.messages.iter().find_map(|path| first_line(path).ok()?)
     }
 
     /// Returns whether the agents were asked to end.
@@ -96,30 +125,87 @@ impl LocalAgents {
         self.is_ending.load(Ordering::SeqCst)
     }
 
-    /// Ends the round and its agents, and waits for them. They give their jobs this time to end, unless
-    /// `is_urgent` returns `true`, which is asked again and again.
-    pub(crate) fn end(&self, round: &Round, grace: Duration, mut is_urgent: impl FnMut() -> bool) {
+    /// Ends the rounds and all agents, and waits for them. They give their jobs this time to end, unless
+    /// `is_urgent` returns `true`, which is asked again and again. Only agents that this process has started
+    /// can be hurried: `others` have been started by another one.
+    pub(crate) fn end(
+        &self,
+        others: Option<RoundAgents>,
+        grace: Duration,
+        mut is_urgent: impl FnMut() -> bool,
+    ) {
         self.is_ending.store(true, Ordering::SeqCst);
         let until = Instant::now() + grace + END_EXTRA;
+        let state = std::mem::take(&mut *self.state.lock());
         // Agents that do not see it are asked to end as well.
-        let _ = round.cancel();
-        let mut state = self.state.lock();
-        let agents = std::mem::take(&mut state.agents);
-        // One that has ended is not known any more.
-        for agent in &agents {
-            let _ = state.set.kill(*agent, Termination::graceful(grace + END_EXTRA));
+        state.rounds.iter().for_each(|round| _ = round.cancel());
+        let how = Termination::graceful(grace + END_EXTRA);
+        let mut ending: Vec<(Child, Kill)> = Vec::new();
+        for mut agent in state.agents {
+            ending.extend(agent.start_kill(how).ok().map(|kill| (agent, kill)));
         }
+        let mut others = others.map(OtherAgents::new);
         let mut has_hurried = false;
-        while Instant::now() < until && !state.set.is_empty() {
-            if !has_hurried && is_urgent() {
-                has_hurried = true;
-                for agent in &agents {
-                    let _ = state.set.kill(*agent, Termination::IMMEDIATE);
-                }
-            }
-            if state.set.next_event_deadline(Some(Instant::now() + SIGNAL_PAUSE)).is_err() {
+        loop {
+            ending.retain_mut(|(agent, kill)| {
+                matches!(agent.advance_kill(kill), Ok(KillStep::Running(_) | KillStep::Exited(_)))
+            });
+            let other_works = others.as_mut().is_some_and(OtherAgents::may_work);
+            if ending.is_empty() && (!other_works || has_hurried) {
                 return;
             }
+            if Instant::now() >= until {
+                break;
+            }
+            if !has_hurried && is_urgent() {
+                has_hurried = true;
+                for (agent, kill) in &mut ending {
+                    if let Ok(hurried) = agent.start_kill(Termination::IMMEDIATE) {
+                        *kill = hurried;
+                    }
+                }
+            }
+            pause(SIGNAL_PAUSE, Some(until));
         }
+        ending.iter_mut().for_each(|(agent, _)| _ = agent.kill(Termination::IMMEDIATE));
     }
+}
+
+/// Agents that another process has started, looked at once in a while.
+#[derive(Debug)]
+pub(crate) struct OtherAgents {
+    pub(crate) agents: RoundAgents,
+    looked: Option<Instant>,
+}
+
+impl OtherAgents {
+    pub(crate) fn new(agents: RoundAgents) -> Self {
+        Self { agents, looked: None }
+    }
+
+    /// Returns whether any of them may still work.
+    pub(crate) fn may_work(&mut self) -> bool {
+        let now = Instant::now();
+        if self.looked.is_none_or(|at| now.duration_since(at) >= LOOK_TIME) {
+            self.looked = Some(now);
+            // What cannot be read now is read later, or counts as silence.
+            let _ = self.agents.look(now);
+        }
+        self.agents.may_work()
+    }
+}
+
+/// Returns a child that has not exited.
+fn check(mut agent: Child) -> Result<Option<Child>> {
+    Ok(agent.try_wait()?.is_none().then_some(agent))
+}
+
+/// Returns the first line of a file of messages, without the name of the program.
+fn first_line(path: &Path) -> io::Result<Option<String>> {
+    let file: File = open_no_follow(path)?;
+    let mut line = Vec::new();
+    BufReader::new(file.take(MESSAGES_MAX)).read_until(b'\n', &mut line)?;
+    let line = String::from_utf8_lossy(&line);
+    let line = line.strip_prefix("minder: ").unwrap_or(&line).trim_end();
+    Ok(Some(line.to_owned()).filter(|line| !line.is_empty()))
 }

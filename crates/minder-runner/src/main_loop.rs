@@ -13,6 +13,7 @@ use minder::poll::{Events, Interest, Poller, Token};
 use crate::admission::AdmissionMonitor;
 use crate::context::RunContext;
 use crate::exit_status;
+use crate::interrupt::{self, Answer};
 use crate::notice::Notice;
 use crate::observer::{RunningSnapshot, Snapshot};
 use crate::outcome;
@@ -107,6 +108,10 @@ impl<'a> MainLoop<'a> {
             let has_exited = context.status.take_terminal_job_exit();
             while let Some(signal) = guard.next_signal() {
                 if signal != Signal::INT || !is_for_job(context, has_exited) {
+                    if shutdown.signal.is_none() && is_for_coordinator(signal, guard, context, &mut shutdown)
+                    {
+                        continue;
+                    }
                     handle_signal(signal, guard, context, &mut shutdown, started_at);
                 }
             }
@@ -220,6 +225,8 @@ struct ShutdownState {
     drained_since: Option<Instant>,
     /// `true` if the jobs are being killed.
     killed: bool,
+    /// `true` if a signal was to detach from the agents of the run, which lack input.
+    has_refused: bool,
     /// The time at which the main thread stops waiting for worker threads: one may be blocked in a
     /// write that its reader does not accept.
     deadline: Option<Instant>,
@@ -233,6 +240,27 @@ fn is_for_job(context: &RunContext<'_>, has_exited: bool) -> bool {
     context.config.control.tty
         && context.status.terminal_job_age() >= KEY_HANDLER_AGE
         && (context.pool.counts().running > 0 || has_exited || context.status.has_terminal_job_exited())
+}
+
+/// Handles a signal that does not end the agents of the run. Returns `false` for every other signal.
+fn is_for_coordinator(
+    signal: Signal,
+    guard: &mut ProcessGuard,
+    context: &RunContext<'_>,
+    shutdown: &mut ShutdownState,
+) -> bool {
+    match interrupt::answer(signal, guard, context, shutdown.has_refused) {
+        Answer::Cancel => return false,
+        Answer::GoOn => (),
+        Answer::Refused => shutdown.has_refused = true,
+        Answer::Detach => {
+            context.status.detach();
+            shutdown.signal = Some(signal);
+            shutdown.deadline = Instant::now().checked_add(WORKER_EXIT_TIMEOUT);
+            context.pool.cancel();
+        }
+    }
+    true
 }
 
 /// The first signal asks the jobs to end, the second kills them. The third does not wait for jobs that

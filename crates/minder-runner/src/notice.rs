@@ -36,6 +36,8 @@ pub enum Notice {
         /// `true` if they were asked to end; otherwise they were killed.
         asked: bool,
     },
+    /// A signal was to detach from the agents of a run, which lack input.
+    CannotDetach,
     /// The halt policy lets no more jobs start, and waits for the running ones.
     Halting {
         /// The number of running jobs.
@@ -185,6 +187,10 @@ impl Notice {
 
 const CARRIAGE_RETURNS: &str = "the first three values end in CR-NL, as in files from Windows, and the CR \
                                 is part of them (`-d '\\r\\n'` removes it)";
+const OUTPUT_LOST: &str = "cannot write the rest of the output: its reader takes nothing, and without a \
+                           record it is lost";
+const CANNOT_DETACH: &str =
+    "cannot detach from the run: its input is still being read (a second Ctrl-C cancels it)";
 const COMMENT_LINES: &str = "lines that begin with `#` were arguments (--skip-comments leaves them out)";
 
 const TERMINAL: &str = ": `--tty` gives jobs the terminal, one at a time; `--pty` gives each job a new one, \
@@ -201,6 +207,7 @@ impl fmt::Display for Notice {
                 f.write_str(if *is_first { TERMINAL } else { "" })
             }
             Self::Interrupted { signal, running, asked } => write_interruption(f, *signal, *running, *asked),
+            Self::CannotDetach => f.write_str(CANNOT_DETACH),
             Self::Halting { running } => {
                 write!(f, "Starting no more jobs. Waiting for {running} jobs to finish.")
             }
@@ -255,10 +262,7 @@ impl fmt::Display for Notice {
             Self::ModeCorrected { dir } => {
                 write!(f, "other users could change `{}`: its mode is 0700 now", dir.display())
             }
-            Self::OutputLost => f.write_str(
-                "cannot write the rest of the output: its reader takes nothing, and without a record it is \
-                 lost",
-            ),
+            Self::OutputLost => f.write_str(OUTPUT_LOST),
             Self::OutputUnreadable { jobs, file, reason, consequence } => {
                 write_unreadable(f, jobs, file.as_deref(), reason.as_deref(), consequence)
             }

@@ -65,6 +65,9 @@ pub(crate) fn has_run_nothing(context: &RunContext<'_>, filter: &ResumeFilter, r
 
 fn end(context: &RunContext<'_>, counts: JobCounts, cancelled: u64, signal: Option<Signal>) -> RunEnd {
     let stdio = &context.sequencer.stdio;
+    if context.status.is_detached() {
+        return RunEnd::Detached;
+    }
     if let Some(signal) = signal {
         return RunEnd::Signal(signal);
     }
@@ -156,7 +159,7 @@ pub(crate) fn attempt_finished(
     left: Option<(String, Option<u64>)>,
 ) -> AttemptFinished {
     let why = match &report.end {
-        RunEnd::Signal(_) => Some("interrupted".to_owned()),
+        RunEnd::Signal(_) | RunEnd::Detached => Some("interrupted".to_owned()),
         RunEnd::StdoutClosed => Some("its output was closed".to_owned()),
         RunEnd::Failed(_) | RunEnd::InputFailed(_) => Some(FAILED.to_owned()),
         RunEnd::Status(_) => report

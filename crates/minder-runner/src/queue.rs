@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result};
@@ -168,6 +168,8 @@ pub(crate) struct JobQueue {
     early_total: Option<u64>,
     /// How many jobs run on agents, or wait there. Then the source has only the jobs of this attempt.
     on_agents: Option<Arc<AtomicU64>>,
+    /// Set once agents have all of the input.
+    is_spooled: Option<Arc<AtomicBool>>,
     /// Decides which jobs are skipped.
     resume: Arc<ResumeFilter>,
     /// The source for the reader thread, and a file whose records are to be counted. Each is taken
@@ -226,8 +228,12 @@ impl JobQueue {
             JobSource::Blocks(blocks) => (Some(Arc::clone(&blocks.queue)), blocks.reader.take()),
             _ => (None, None),
         };
-        let on_agents =
-            if let JobSource::Remote(remote) = &source { Some(Arc::clone(&remote.open)) } else { None };
+        let (on_agents, is_spooled) = match &source {
+            JobSource::Remote(remote) => {
+                (Some(Arc::clone(&remote.open)), Some(Arc::clone(&remote.is_spooled)))
+            }
+            _ => (None, None),
+        };
         let skipped = |total| if on_agents.is_none() { resume.skipped(total) } else { 0 };
         let total = known_total.or(total.map(|total| total - skipped(total)));
         let (inline_source, thread_source) =
@@ -249,6 +255,7 @@ impl JobQueue {
             total: AtomicU64::new(total.unwrap_or(UNKNOWN)),
             early_total: total,
             on_agents,
+            is_spooled,
             resume,
             source: Mutex::new(thread_source),
             countable: Mutex::new(countable),
@@ -271,6 +278,11 @@ impl JobQueue {
     /// Returns how many jobs run on agents, or wait there.
     pub(crate) fn on_agents(&self) -> u64 {
         self.on_agents.as_ref().map_or(0, |jobs| jobs.load(Ordering::Relaxed))
+    }
+
+    /// Returns whether agents run the jobs, and have all of the input.
+    pub(crate) fn is_spooled(&self) -> bool {
+        self.is_spooled.as_ref().is_some_and(|is_spooled| is_spooled.load(Ordering::Relaxed))
     }
 
     /// Returns how many jobs there were to run, if the input was read to its end.
@@ -476,6 +488,11 @@ impl JobQueue {
         if state.ready.is_empty() || (before > AHEAD_MAX / 2 && state.bytes <= AHEAD_MAX / 2) {
             self.room.notify_one();
         }
+    }
+
+    /// Returns whether the input could not be read to its end.
+    pub(crate) fn has_error(&self) -> bool {
+        self.state.lock().error.is_some()
     }
 
     /// Returns why the input could not be read to its end, once.

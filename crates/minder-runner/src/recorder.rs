@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use crate::agent::Agent;
+use crate::attachment::Attachment;
 use crate::config::BY_JOBLOG;
 use crate::config::InputDelivery;
 use crate::config::RecordConfig;
@@ -22,9 +23,10 @@ use crate::output::store::FinishedJob;
 use crate::output::store::JobFile;
 use crate::output::stored::{OutputCopy, StoredFile};
 use crate::resume::ResumeFilter;
+use crate::run_holder::{self, RunHolder};
 use crate::text::format_error;
 use crate::text::os_error_text;
-use minder::Charge;
+use minder::{Charge, Signal};
 use minder_os::files::{create_private_file, create_unnamed_file};
 use minder_os::host_stats::{self, ProcessorTimes};
 use minder_record::agents;
@@ -36,7 +38,7 @@ use minder_record::reader::{Corruption, read_journal};
 use minder_record::run_state::{ComparedArgs, RunState};
 use minder_record::stale_output::{self, OUTPUT_ELSEWHERE};
 use minder_record::writer::{JournalWriter, RunLock, remove_outputs, stored_name};
-use minder_record::{codec, retention, store};
+use minder_record::{ErrorKind, codec, retention, store};
 use minder_template::Job;
 
 /// Writes the events of a run. All worker threads share it; the journal and the joblog append the
@@ -64,6 +66,8 @@ pub(crate) struct RunRecorder {
     job_files: AtomicU64,
     /// The file for output that stays in the record, if it does.
     stored: Option<Arc<StoredFile>>,
+    /// What excludes other coordinators, if the jobs run on agents.
+    holder: Option<RunHolder>,
 }
 
 /// The variables that are recorded. They often explain why a job failed, and contain nothing secret.
@@ -94,6 +98,8 @@ impl ResumeState {
         let Some(mode) = config.record.mode else { return Ok(Self::default()) };
         match (&config.record.run, &config.record.joblog) {
             (Some(dir), joblog) => {
+                // First: what agents record after this is taken from their journals.
+                let attachment = Attachment::find(dir, &config.record)?;
                 let (mut progress, damaged) = RunState::of_run(dir, compared_args(config))?;
                 for (journal, damage) in &damaged {
                     report_damage(
@@ -106,7 +112,7 @@ impl ResumeState {
                     observer.notice(&Notice::AttemptMissing { attempt, dir: dir.clone() });
                 }
                 let Kept { unshown, lost } = earlier_output::read(dir, &mut progress, mode, config, observer);
-                earlier_output::check_agents(dir, &mut progress, config, observer)
+                let agents = earlier_output::check_agents(dir, &mut progress, config, observer)
                     .with_context(|| format!("cannot read the record in `{}`", dir.display()))?;
                 let mut waiting = JobSet::default();
                 unshown.iter().for_each(|finished| _ = waiting.insert(finished.job));
@@ -129,7 +135,9 @@ impl ResumeState {
                     }
                 }
                 let elsewhere = stale_output::elsewhere(dir, &progress);
-                let filter = Arc::new(ResumeFilter::new(mode, progress));
+                let skip_lost = config.record.skip_lost;
+                let filter = ResumeFilter::of_agents(mode, progress, agents, attachment, skip_lost);
+                let filter = Arc::new(filter);
                 let owes = lost.jobs().any(|job| filter.skips(job));
                 Ok(Self { filter, unshown, waiting, lost, owes, elsewhere, is_idle: false })
             }
@@ -183,11 +191,18 @@ impl RunRecorder {
         jobs: Option<u64>,
         slots: usize,
         observer: &dyn Observer,
+        interrupted: &mut dyn FnMut() -> Option<Signal>,
     ) -> Result<(Self, ResumeState)> {
         let mut recorder = Self::default();
         recorder.sync = config.record.sync;
         // It is locked before it is read, so that no other process writes to it meanwhile.
-        let lock = config.record.run.as_deref().map(RunLock::acquire).transpose()?;
+        let lock = config.record.run.as_deref().map(|run| lock(run, &config.record)).transpose()?;
+        let mut hold = |run: &Path| {
+            let lost_after = config.record.agents.as_ref().map(|agents| agents.lost_after);
+            let hold = |after| RunHolder::become_holder(run, after, observer, interrupted);
+            lost_after.map(hold).transpose()
+        };
+        recorder.holder = config.record.run.as_deref().map(&mut hold).transpose()?.flatten();
         let mut resume_state = ResumeState::read(config, observer)?;
         // After a kill between the journal event and the joblog line of a job, the line is missing.
         let missing_lines = match (&config.record.joblog, &config.record.run) {
@@ -217,6 +232,11 @@ impl RunRecorder {
                 Err(error) if config.record.sync => return Err(error),
                 Err(error) => observer.notice(&Notice::NoRecord { reason: format_error(&error) }),
             }
+        }
+        if recorder.holder.is_none()
+            && let Some(record) = &recorder.record
+        {
+            recorder.holder = hold(record.dir())?;
         }
         recorder.append_host(slots)?;
         recorder.dir = recorder.create_output_dir(config)?;
@@ -294,8 +314,13 @@ impl RunRecorder {
     }
 
     /// Returns the journal, if the run has a record.
-    pub(crate) fn journal(&self) -> Option<&JournalWriter> {
-        self.record.as_deref()
+    pub(crate) fn journal(&self) -> Option<&Arc<JournalWriter>> {
+        self.record.as_ref()
+    }
+
+    /// Returns what excludes other coordinators, if the jobs run on agents.
+    pub(crate) fn holder(&self) -> Option<&RunHolder> {
+        self.holder.as_ref()
     }
 
     pub(crate) fn has_joblog(&self) -> bool {
@@ -494,6 +519,15 @@ impl Drop for RunRecorder {
             let _ = std::fs::remove_dir(&self.dir);
         }
     }
+}
+
+/// Locks a run. The message for a run that another coordinator of agents works on names its machine.
+fn lock(run: &Path, config: &RecordConfig) -> Result<RunLock> {
+    RunLock::acquire(run).map_err(|error| {
+        let is_used = error.kind() == ErrorKind::Locked && config.agents.is_some();
+        let line = if is_used { run_holder::used_by_other(run) } else { None };
+        line.map_or_else(|| error.into(), |line| anyhow!(line))
+    })
 }
 
 /// Creates a new record. `jobs` is the number of jobs, if it is known, and `slots` how many run at

@@ -71,6 +71,8 @@ pub enum RunEnd {
     Signal(Signal),
     /// Standard output was closed by its reader, as with `| head`.
     StdoutClosed,
+    /// Its jobs run on agents, which continue without this process.
+    Detached,
     /// minder itself failed: a full disk, no descriptors, a program that does not exist.
     Failed(String),
     /// The input cannot be read to its end, or lacks a value that the command needs.

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use crate::attachment::{AgentOutput, Attachment};
 use crate::config::{RecordConfig, ResumeMode};
 use crate::notice::Notice;
 use crate::splitter::InputBlock;
@@ -15,11 +16,44 @@ use minder_record::run_state::RunState;
 pub(crate) struct ResumeFilter {
     mode: Option<ResumeMode>,
     progress: RunState,
+    /// What agents have saved and no attempt has shown.
+    agents: AgentOutput,
+    /// The round whose results this attempt takes, and all jobs that it takes.
+    attachment: Option<(Attachment, JobSet)>,
 }
 
 impl ResumeFilter {
     pub(crate) fn new(mode: ResumeMode, progress: RunState) -> Self {
-        Self { mode: Some(mode), progress }
+        Self { mode: Some(mode), progress, ..Self::default() }
+    }
+
+    /// Makes the filter of an attempt at a run whose jobs run on agents.
+    pub(crate) fn of_agents(
+        mode: ResumeMode,
+        progress: RunState,
+        agents: AgentOutput,
+        attachment: Option<Attachment>,
+        skip_lost: bool,
+    ) -> Self {
+        let mut filter = Self { mode: Some(mode), progress, agents, attachment: None };
+        if let Some(attachment) = attachment {
+            let mut jobs = filter.left(attachment.spooled.jobs);
+            let unshown = filter.agents.unshown.values().flat_map(JobSet::ranges);
+            unshown.for_each(|(first, last)| jobs.insert_range(first, last));
+            if !attachment.must_be_over {
+                attachment.add_jobs(&mut jobs);
+            }
+            if skip_lost {
+                filter.agents.lost.jobs().for_each(|job| _ = jobs.remove(job));
+            }
+            filter.attachment = Some((attachment, jobs));
+        }
+        filter
+    }
+
+    /// Returns the round whose results this attempt takes, and all jobs that it takes.
+    pub(crate) fn attachment(&self) -> Option<&(Attachment, JobSet)> {
+        self.attachment.as_ref()
     }
 
     /// Returns `true` if the job does not run in this attempt.
@@ -28,6 +62,7 @@ impl ResumeFilter {
         let failed = &self.progress.failed;
         match self.mode {
             None => false,
+            Some(_) if let Some((_, jobs)) = &self.attachment => !jobs.contains(job),
             // Agents have run it, and the coordinator shows it in this attempt.
             Some(_) if self.progress.unshown_by_agents.contains(job) => false,
             Some(ResumeMode::Rest) => done.contains(job),
@@ -37,8 +72,13 @@ impl ResumeFilter {
     }
 
     /// Returns the jobs whose output agents have saved, and which was not shown yet.
-    pub(crate) fn unshown_by_agents(&self) -> &JobSet {
-        &self.progress.unshown_by_agents
+    pub(crate) fn agents(&self) -> &AgentOutput {
+        &self.agents
+    }
+
+    /// Returns how many jobs have failed in earlier attempts.
+    pub(crate) fn failed(&self) -> u64 {
+        self.progress.failed.len()
     }
 
     /// Returns which of the first `total` jobs run in this attempt.
@@ -115,6 +155,9 @@ impl ResumeFilter {
             return None;
         }
         let (run, command) = named_run(record)?;
+        let spooled = self.attachment.as_ref().map(|(attachment, _)| attachment.spooled);
+        let total = total.or(spooled.filter(|count| count.has_ended).map(|count| count.jobs));
+        let begun = if record.coordination.attaches { "attached to" } else { "resuming" };
         let line = match (self.mode?, total) {
             (ResumeMode::Failed, total) => {
                 let all = total.map(|total| format!(" of {total}")).unwrap_or_default();
@@ -123,9 +166,9 @@ impl ResumeFilter {
             }
             (_, Some(total)) => {
                 let left = total.saturating_sub(self.skipped(total));
-                format!("resuming {run}: {command} ({left} of {total} left)")
+                format!("{begun} {run}: {command} ({left} of {total} left)")
             }
-            (_, None) => format!("resuming {run}: {command} ({} finished)", count(self.done().len(), "job")),
+            (_, None) => format!("{begun} {run}: {command} ({} finished)", count(self.done().len(), "job")),
         };
         Some(Notice::Resumption { line })
     }
@@ -138,15 +181,16 @@ impl ResumeFilter {
             _ => return retries.then_some(Notice::NothingToRetry),
         };
         let jobs = count(self.done().len(), "job");
+        let verb = if record.coordination.attaches { "attach to" } else { "resume" };
         let line = match self.progress.failed.len() {
             _ if retries && !self.progress.is_complete() => format!(
                 "nothing to retry: no job of run {run} has failed: {command} ({jobs}, not complete: minder \
                  resume {run})"
             ),
             _ if retries => format!("nothing to retry: no job of run {run} has failed: {command} ({jobs})"),
-            0 => format!("nothing to resume: run {run} is complete: {command} ({jobs})"),
+            0 => format!("nothing to {verb}: run {run} is complete: {command} ({jobs})"),
             failed => format!(
-                "nothing to resume: run {run} is complete: {command} ({jobs}, {failed} failed: minder retry \
+                "nothing to {verb}: run {run} is complete: {command} ({jobs}, {failed} failed: minder retry \
                  {run})"
             ),
         };

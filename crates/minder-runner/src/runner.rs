@@ -25,7 +25,8 @@ use crate::commit::Committer;
 use crate::config::{Control, OrderConfig, OutputView, RecordConfig, RunConfig};
 use crate::confirm::{Confirm, ConfirmPrompt};
 use crate::context::{PanicGuard, RunContext, RunStatus};
-use crate::coordinator::Coordinator;
+use crate::coordinator::{self, Coordinator};
+use crate::exit_status;
 use crate::history;
 use crate::input::{ArgumentReader, ColumnCount};
 use crate::job_environment::JobEnvironment;
@@ -45,7 +46,7 @@ use crate::output::waiting::ShowOrder;
 use crate::queue::{JobQueue, JobSource, Task};
 use crate::reader_wait::wait_for_readers;
 use crate::recorder::{ResumeState, RunRecorder};
-use crate::report::{RunReport, RunStats};
+use crate::report::{RunEnd, RunReport, RunStats};
 use crate::results::table::ResultsTable;
 use crate::resume::ResumeFilter;
 use crate::text::{count, os_error_text};
@@ -135,7 +136,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let Slots { slots, max_slots } = Slots::new(&config, &environment, &arguments, guard)?;
     let pool = Arc::new(JobPool::new(scheduler_config(&config.control, slots), config.grace));
     let pipes = wait_for_readers(&config, guard)?;
-    let (recorder, resumed) = RunRecorder::open(&config, arguments.total(), slots, &*observer)?;
+    let (recorder, resumed) = open_record(&config, arguments.total(), slots, &observer, guard)?;
     let filter = Arc::clone(&resumed.filter);
     if resumed.is_idle {
         return Ok(report_idle(&config, &filter, &*observer));
@@ -144,7 +145,10 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let confirm = confirm.map(|confirm| ConfirmPrompt::new(&config.template, confirm));
     let first_job = arguments.first_job();
     let findings = arguments.findings();
-    let (coordinator, source) = source(&config, arguments, slots, (&recorder, &filter), &*observer)?;
+    let (coordinator, mut source) = source(&config, arguments, slots, (&recorder, &filter), &*observer)?;
+    if config.record.coordination.detaches {
+        return detach(coordinator.as_ref(), &mut source, &recorder, guard);
+    }
     let queue = JobQueue::open(source, Arc::clone(&resumed.filter), config.total, confirm);
     let workers = worker_count(&config, slots, queue.total());
     let backlog = Backlog::new(BACKLOG_EVEN_MAX);
@@ -188,15 +192,57 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     };
     recorder.begin();
     let (stats, signal) = run_threads(&context, &main_loop, &mut sets, guard, started_at);
-    if let Some(coordinator) = &coordinator {
-        coordinator.end(guard, config.grace);
-    }
+    end_agents(coordinator.as_ref(), &context, guard);
     write_rest(&context);
     findings.notices().for_each(|notice| observer.notice(&notice));
     let report = outcome::report(&context, stats, signal, guard.orphans(), started_at.elapsed());
     let report = finish(&context, &filter, jobs, report);
     main_loop.wait_for_readers(guard, &context, &report);
     Ok(report)
+}
+
+/// Opens the record. A coordinator of agents begins to show that it works.
+fn open_record(
+    config: &RunConfig,
+    jobs: Option<u64>,
+    slots: usize,
+    observer: &Arc<dyn Observer>,
+    guard: &mut ProcessGuard,
+) -> Result<(RunRecorder, ResumeState)> {
+    let mut interrupted = || guard.next_signal().filter(|signal| coordinator::is_end(*signal));
+    let opened = RunRecorder::open(config, jobs, slots, &**observer, &mut interrupted)?;
+    if let Some(holder) = opened.0.holder() {
+        holder.start_beats(observer)?;
+    }
+    Ok(opened)
+}
+
+/// Waits until the agents work, and reports a run that continues without this process.
+fn detach(
+    coordinator: Option<&Coordinator>,
+    source: &mut JobSource,
+    recorder: &RunRecorder,
+    guard: &mut ProcessGuard,
+) -> Result<RunReport> {
+    if let (Some(coordinator), JobSource::Remote(results)) = (coordinator, source) {
+        coordinator.wait_for_agents(results, guard)?;
+        coordinator.leave();
+    }
+    recorder.begin();
+    let run = recorder.run().map(str::to_owned);
+    Ok(RunReport { run, end: RunEnd::Detached, ..RunReport::default() })
+}
+
+/// Ends the agents, unless they continue without this process.
+fn end_agents(coordinator: Option<&Coordinator>, context: &RunContext<'_>, guard: &mut ProcessGuard) {
+    let Some(coordinator) = coordinator else { return };
+    // The run does not depend on a later coordinator that cannot do its work.
+    let has_failed =
+        context.status.has_failed() || context.queue.has_error() || context.sequencer.stdio.is_broken();
+    if context.status.is_detached() || has_failed && coordinator.has_others() {
+        coordinator.leave();
+    }
+    coordinator.end(guard, context.config.grace);
 }
 
 /// Opens the source of the jobs, and starts the agents that run them, if agents do.
@@ -261,7 +307,10 @@ fn job_environment(
 
 /// Reports that nothing of the run is left.
 fn report_idle(config: &RunConfig, filter: &ResumeFilter, observer: &dyn Observer) -> RunReport {
-    let report = RunReport { nothing_left: true, ..RunReport::default() };
+    let mut report = RunReport { nothing_left: true, ..RunReport::default() };
+    if config.record.coordination.attaches {
+        report.end = RunEnd::Status(exit_status::of_failed(filter.failed()));
+    }
     if let Some(notice) = filter.nothing_notice(&config.record) {
         observer.notice(&notice);
     }
@@ -297,7 +346,7 @@ fn finish(
     let all_shown =
         sequencer.is_done() && !context.status.has_failed() && outcome::has_written_output(&report.end);
     observer.finished(&report);
-    if report.nothing_left && recorder.discard() {
+    if report.nothing_left && recorder.discard() || report.end == RunEnd::Detached {
         return report;
     }
     let left = if record.by_joblog { None } else { filter.left_by_retry(jobs) };
@@ -433,7 +482,8 @@ fn run_worker(context: &RunContext<'_>, set: &mut ChildSet, index: usize, worker
 /// Writes output that waits when no job runs any more, even out of order: the jobs before it were
 /// cut off.
 fn write_rest(context: &RunContext<'_>) {
-    if context.status.has_failed() || context.sequencer.stdio.is_broken() {
+    let is_left = context.status.has_failed() || context.status.is_detached();
+    if is_left || context.sequencer.stdio.is_broken() {
         return;
     }
     if let Err(error) = context.committer.write_waiting(true, context.slots) {

@@ -14,6 +14,7 @@ use minder_record::merge::{Counts, Rounds};
 use minder_record::run_state::{ComparedArgs, RunState};
 use minder_record::writer::JournalWriter;
 
+use super::on_agents::{OnAgents, pid_of};
 use super::*;
 
 /// A run whose jobs wait for agents. This process is its coordinator, which shows nothing.
@@ -162,78 +163,6 @@ fn agent_without_a_round_says_so() {
     assert!(ended.err.contains("spool/arguments"), "{ended:?}");
 }
 
-/// A run on agents of this machine, with its own state directory.
-struct OnAgents {
-    dir: tempfile::TempDir,
-}
-
-impl OnAgents {
-    fn new() -> Self {
-        Self { dir: tempfile::tempdir().expect("create directory") }
-    }
-
-    /// Returns minder with these flags, in the directory of the run.
-    fn command(&self, line: &str) -> Command {
-        let mut command = minder(line);
-        command.env("MINDER_STATE_DIR", self.dir.path().join("state")).current_dir(self.dir.path());
-        command
-    }
-
-    fn start(&self, flags: &str, script: &str, jobs: &[&str]) -> Run {
-        let mut command = self.command(&format!("run --on local:3 -j2 --lost-after 4 {flags}"));
-        Run::start(command.arg(script).arg(":::").args(jobs))
-    }
-
-    /// Returns the directory of the only run.
-    fn run_dir(&self) -> PathBuf {
-        let mut runs = fs::read_dir(self.dir.path().join("state/runs")).expect("read runs");
-        runs.next().expect("find run").expect("read entry").path()
-    }
-
-    fn wait_for(&self, name: &str) {
-        self.wait_for_file(&self.dir.path().join(name));
-    }
-
-    fn wait_for_file(&self, path: &Path) {
-        let until = Instant::now() + PATIENCE;
-        while !path.exists() {
-            assert!(Instant::now() < until, "`{}` is not there", path.display());
-            std::thread::park_timeout(Duration::from_millis(10)); // There is no event for a file.
-        }
-    }
-
-    /// Waits until this number of jobs have a result.
-    fn wait_for_results(&self, jobs: u64) {
-        let until = Instant::now() + PATIENCE;
-        while RunState::of_run(&self.run_dir(), ComparedArgs::None).expect("read state").0.done.len() < jobs {
-            assert!(Instant::now() < until, "the other jobs have not ended");
-            std::thread::park_timeout(Duration::from_millis(10)); // There is no event for a line of a file.
-        }
-    }
-
-    /// Returns the process of the agent that has taken the first range.
-    fn first_agent(&self) -> Pid {
-        let run = self.run_dir();
-        let is_first = |key: &AgentKey| {
-            let journal = key.dir(&run).join("journal.jsonl");
-            fs::read_to_string(journal).expect("read journal").contains("\"claim\":1,")
-        };
-        let agent = keys(&run).expect("read agents").into_iter().find(is_first).expect("find agent");
-        pid_of(&run, agent)
-    }
-
-    /// Returns the lines of a file that jobs have written.
-    fn lines(&self, name: &str) -> Vec<String> {
-        let mut lines: Vec<String> = fs::read_to_string(self.dir.path().join(name))
-            .expect("read")
-            .lines()
-            .map(str::to_owned)
-            .collect();
-        lines.sort();
-        lines
-    }
-}
-
 #[test]
 fn output_of_agents_is_shown_as_that_of_a_run() {
     let numbers: Vec<String> = (1..=200).map(|number| number.to_string()).collect();
@@ -314,7 +243,7 @@ fn interrupted_run_is_resumed_on_agents() {
 #[test]
 fn killed_coordinator_costs_no_output() {
     let on = OnAgents::new();
-    let script = "case {} in 7) : >up; test -e again || sleep 100;; esac; echo {}";
+    let script = "case {} in 7) : >up; until test -e again; do sleep 0.01; done;; esac; echo {}";
     let run = on.start("-k", script, &["7", "1", "2", "3", "4", "5", "6"]);
     on.wait_for("up");
     run.kill();
@@ -330,7 +259,8 @@ fn killed_coordinator_costs_no_output() {
 #[test]
 fn jobs_whose_saved_output_is_gone_run_again() {
     let on = OnAgents::new();
-    let script = "echo {} >>started; case {} in 1) : >up; test -e again || sleep 100;; esac; echo {}";
+    let script =
+        "echo {} >>started; case {} in 1) : >up; until test -e again; do sleep 0.01; done;; esac; echo {}";
     let run = on.start("-k", script, &["1", "2", "3"]);
     on.wait_for("up");
     on.wait_for_results(2);
@@ -420,13 +350,6 @@ fn halt_ends_the_agents() {
     assert!(begun.elapsed() < SOON);
 }
 
-/// Returns the process of an agent of a run.
-fn pid_of(run: &Path, agent: AgentKey) -> Pid {
-    let journal = fs::read_to_string(agent.dir(run).join("journal.jsonl")).expect("read journal");
-    let pid = journal.split("\"pid\":").nth(1).and_then(|rest| rest.split(',').next()).expect("find pid");
-    Pid::from_raw(pid.parse().expect("parse pid")).expect("a pid")
-}
-
 #[test]
 fn run_whose_agents_have_all_ended_can_be_resumed() {
     let on = OnAgents::new();
@@ -455,15 +378,16 @@ fn input_that_was_not_read_to_its_end_is_named() {
     let resumed = Run::start(&on.command("resume")).wait().exit_code(255);
     let expected = "the input of the run was not read to its end, and is lost: start it again";
     assert!(resumed.err.contains(expected), "{}", resumed.err);
-    fs::remove_file(on.run_dir().join("spool/count")).expect("remove file");
-    let resumed = Run::start(&on.command("resume")).wait().exit_code(255);
-    assert!(resumed.err.contains("cannot resume the run on agents"), "{}", resumed.err);
     let agent = keys(&on.run_dir()).expect("read agents")[0];
     let journal = agent.dir(&on.run_dir()).join("journal.jsonl");
     let text = fs::read_to_string(&journal).expect("read journal");
     fs::write(&journal, &text[1..]).expect("write");
     let resumed = Run::start(&on.command("resume")).wait().exit_code(255);
     assert!(resumed.err.contains("its first line cannot be read"), "{}", resumed.err);
+    fs::write(&journal, &text).expect("write");
+    fs::remove_file(on.run_dir().join("spool/count")).expect("remove file");
+    let resumed = Run::start(&on.command("resume")).wait().exit_code(255);
+    assert!(resumed.err.contains("cannot resume the run on agents"), "{}", resumed.err);
 }
 
 #[test]

@@ -15,3 +15,4 @@ pub(crate) mod uninstall;
 pub(crate) mod xargs;
 pub(crate) mod advise;
 pub(crate) mod status;
+pub(crate) mod cancel;

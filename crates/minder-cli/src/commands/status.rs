@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
+use minder_cluster::holder::Who;
 use minder_record::event::{OsBytes, now};
 use minder_record::reader::last_started;
 use minder_record::store::{self, RunEntry};
@@ -10,10 +11,11 @@ use serde_json::json;
 
 use super::log::{RunCounts, find, print_running, run_id, run_text, seconds};
 use crate::flags::StatusFlags;
+use crate::run_agents::{RunAgent, RunAgents};
 use crate::running::{RunningJob, Unseen, remove_ended, running_jobs, total};
 use crate::ui::{message, time};
 use minder_ui::symbols::Symbols;
-use minder_ui::table::escape;
+use minder_ui::table::{Column, Table, escape};
 
 /// A run that a process works on.
 struct ActiveRun {
@@ -31,6 +33,8 @@ struct ActiveRun {
     failed: u64,
     /// The running jobs, or why they cannot be seen.
     jobs: Result<Vec<RunningJob>, Unseen>,
+    /// The agents that run the jobs, if agents do.
+    agents: Option<RunAgents>,
 }
 
 /// Shows the selected run, or all that run now.
@@ -69,12 +73,16 @@ pub(crate) fn run(out: &mut dyn Write, flags: &StatusFlags) -> Result<()> {
 impl ActiveRun {
     /// Reads a run; `None` if no process works on it.
     fn of(entry: RunEntry) -> Option<Self> {
-        if !store::is_alive(&entry.dir) {
+        let is_alive = store::is_alive(&entry.dir);
+        let agents = RunAgents::of(&entry.dir, is_alive).ok().flatten();
+        if !is_alive && !agents.as_ref().is_some_and(RunAgents::seem_to_work) {
             return None;
         }
         let manifest = entry.manifest.ok();
         let started = last_started(&entry.dir);
         let mut jobs = match &started {
+            // They are children of the agents.
+            _ if agents.is_some() => Ok(Vec::new()),
             Some(started) => running_jobs(&entry.dir, manifest.as_ref(), started),
             None => {
                 let text = "running jobs cannot be seen: the journal of the run has no beginning";
@@ -92,12 +100,16 @@ impl ActiveRun {
             id: entry.id,
             command: manifest.as_ref().map(|manifest| run_text(manifest, &entry.dir, counts.jobs)),
             words: manifest.as_ref().map(|manifest| manifest.words.clone()).unwrap_or_default(),
-            total: manifest.as_ref().and_then(total),
+            total: match &agents {
+                Some(agents) => agents.total,
+                None => manifest.as_ref().and_then(total),
+            },
             pid: started.as_ref().map(|started| started.pid),
             at: started.map(|started| started.at),
             done: counts.jobs,
             failed: counts.failed,
             jobs,
+            agents,
         })
     }
 
@@ -106,6 +118,9 @@ impl ActiveRun {
     }
 
     fn running(&self) -> Option<u64> {
+        if let Some(agents) = &self.agents {
+            return Some(agents.running());
+        }
         self.jobs.as_ref().ok().map(|jobs| jobs.len() as u64)
     }
 
@@ -122,7 +137,13 @@ impl ActiveRun {
     /// Writes a page for people.
     fn write(&self, out: &mut dyn Write) -> Result<()> {
         let symbols = Symbols::of_locale();
-        let pid = self.pid.map_or_else(String::new, |pid| format!(" (pid {pid})"));
+        let pid = match &self.agents {
+            Some(RunAgents { coordinator: None, .. }) => " (detached)".to_owned(),
+            Some(RunAgents { coordinator: Some(Who { node, pid, .. }), .. }) => {
+                format!(" (pid {pid} on {node})")
+            }
+            None => self.pid.map_or_else(String::new, |pid| format!(" (pid {pid})")),
+        };
         let command = self.command.as_ref().map_or_else(String::new, |command| format!(": {command}"));
         writeln!(out, "run {}{pid}{}", self.id, escape(command.as_bytes()))?;
         let mut parts = vec![match self.total {
@@ -137,6 +158,9 @@ impl ActiveRun {
         });
         parts.push(format!("{} elapsed", time(seconds(self.elapsed()))));
         writeln!(out, "{}", parts.join(symbols.pick(" · ", ", ")))?;
+        if let Some(agents) = &self.agents {
+            print_agents(out, &agents.agents)?;
+        }
         match &self.jobs {
             Ok(jobs) if jobs.is_empty() => (),
             Ok(jobs) => print_running(out, jobs)?,
@@ -157,7 +181,7 @@ impl ActiveRun {
             })
         };
         let jobs: Vec<_> = self.jobs.iter().flatten().map(job).collect();
-        json!({
+        let mut document = json!({
             "run": self.id,
             "pid": self.pid,
             "at": self.at,
@@ -169,6 +193,36 @@ impl ActiveRun {
             "running": self.running(),
             "left": self.left(),
             "jobs": jobs,
-        })
+        });
+        if let (Some(agents), Some(document)) = (&self.agents, document.as_object_mut()) {
+            let coordinator = agents.coordinator.as_ref();
+            let coordinator = coordinator.map(|who| json!({ "node": who.node, "pid": who.pid }));
+            document.insert("coordinator".to_owned(), json!(coordinator));
+            document.insert("agents".to_owned(), json!(agents.documents()));
+        }
+        document
     }
+}
+
+/// Prints agents as a table.
+fn print_agents(out: &mut dyn Write, agents: &[RunAgent]) -> Result<()> {
+    let columns = vec![
+        Column::left("agent on").at_least(8),
+        Column::right("jobs"),
+        Column::right("failed"),
+        Column::right("running"),
+        Column::left("last beat"),
+    ];
+    let mut table = Table::new(out, columns);
+    for agent in agents {
+        let beat = match agent.beat_age {
+            _ if agent.is_over => "ended".to_owned(),
+            Some(age) => format!("{} ago", time(age)),
+            None => "none".to_owned(),
+        };
+        let node = agent.node.clone().unwrap_or_default();
+        let [jobs, failed, running] = [agent.jobs, agent.failed, agent.running].map(|it| it.to_string());
+        table.row(&[node, jobs, failed, running, beat])?;
+    }
+    Ok(table.finish()?)
 }

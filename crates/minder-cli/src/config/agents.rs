@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use minder_cluster::ssh::Host;
-use minder_runner::config::{AgentsConfig, Place};
+use minder_runner::config::{AgentsConfig, Coordination, OnInterrupt, Place, RecordConfig};
 
-use crate::flags::RunFlags;
+use crate::flags::{self, RunFlags};
 
 /// The most agents on one machine.
 const LOCAL_MAX: u32 = 64;
@@ -18,11 +18,31 @@ const HOSTS_MAX: usize = 1000;
 /// The largest file of hosts.
 const FILE_MAX: u64 = 1 << 20;
 
+/// Agents, and how this process coordinates them.
+#[derive(Debug)]
+pub(super) struct Agents(Option<AgentsConfig>, Coordination);
+
+impl Agents {
+    /// Reads the flags.
+    ///
+    /// # Errors
+    /// The place is not known, or another flag needs what agents do not have.
+    pub(super) fn new(flags: &RunFlags) -> Result<Self> {
+        Ok(Self(agents(flags)?, coordination(flags)))
+    }
+
+    /// Adds them to the configuration of a record.
+    pub(super) fn of_record(self, record: RecordConfig) -> RecordConfig {
+        let Self(agents, coordination) = self;
+        RecordConfig { agents, coordination, ..record }
+    }
+}
+
 /// Returns the agents that run the jobs, if any do.
 ///
 /// # Errors
 /// The place is not known, or another flag needs what agents do not have.
-pub(super) fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
+fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
     let machines = &flags.machines;
     let mut places = Vec::new();
     if let Some(place) = &machines.on {
@@ -44,7 +64,7 @@ pub(super) fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
         }
     }
     if places.is_empty() {
-        if let Some(flag) = machines.file_flag() {
+        if let Some(flag) = machines.dependent_flag() {
             bail!("`{flag}` is for jobs on other machines: it needs --on or --hosts");
         }
         return Ok(None);
@@ -100,6 +120,16 @@ fn read_hosts(path: &Path) -> Result<String> {
         bail!("it is larger than {} MiB", FILE_MAX >> 20);
     }
     Ok(text)
+}
+
+/// Returns how this process coordinates agents.
+fn coordination(flags: &RunFlags) -> Coordination {
+    let on_interrupt = match flags.machines.on_interrupt {
+        None | Some(flags::OnInterrupt::Ask) => OnInterrupt::Ask,
+        Some(flags::OnInterrupt::Cancel) => OnInterrupt::Cancel,
+        Some(flags::OnInterrupt::Detach) => OnInterrupt::Detach,
+    };
+    Coordination { attaches: false, detaches: flags.machines.detach, on_interrupt }
 }
 
 /// Returns a flag that agents cannot obey, and why.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use minder::Backend;
 use minder_runner::config::{
-    AgentsConfig, ExitStatusRule, OrderConfig, OutputFiles, OutputTime, OutputTimes, OutputView, PipeConfig,
+    Coordination, ExitStatusRule, OrderConfig, OutputFiles, OutputTime, OutputTimes, OutputView, PipeConfig,
     RecordConfig, ResumeMode, RunConfig,
 };
 use minder_runner::jobs_setting::JobsSetting;
@@ -76,7 +76,7 @@ pub(crate) struct Parsed {
     /// `true` if each argument is a command.
     runs_arguments: bool,
     pipe: Option<PipeConfig>,
-    agents: Option<AgentsConfig>,
+    agents: agents::Agents,
     typed: Vec<OsString>,
     mode: Option<ResumeMode>,
     compat: CompatMode,
@@ -119,7 +119,7 @@ impl Parsed {
         let runs_arguments = commands::are_arguments(flags, compat, &command_line.words, sources)?;
         let inputs = std::mem::take(&mut command_line.blocks);
         let pipe = splitter::pipe_config(flags, inputs, has_values, runs_arguments, mode.is_some())?;
-        let agents = agents::agents(flags)?;
+        let agents = agents::Agents::new(flags)?;
         let order = input::order(&flags.input, new_seed);
         let typed = with_seed(typed, order, flags.input.seed);
         Ok(Self { command_line, slots, order, runs_arguments, pipe, agents, typed, mode, compat })
@@ -237,7 +237,7 @@ pub(crate) fn build(
         spool: output.spool,
         buffer: output.buffer,
         tmpdir: output.tmpdir.map(std::path::absolute).transpose()?,
-        record: RecordConfig { agents, ..record_config(record, mode, cwd, command_line, typed)? },
+        record: agents.of_record(record_config(record, mode, cwd, command_line, typed)?),
     };
     Ok((config, display))
 }
@@ -282,6 +282,7 @@ fn record_config(
         skip_lost: flags.skip_lost,
         run: None,
         agents: None,
+        coordination: Coordination::default(),
         agent: None,
         announces: false,
         by_joblog: mode.is_some(),

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Other machines")]
@@ -63,18 +63,50 @@ pub(crate) struct MachineFlags {
     #[arg(long, value_name = "SECONDS", hide = true, default_value_t = 60)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) lost_after: u64,
+
+    /// End when the hosts work and have all of the input. Print the id of the run.
+    ///
+    /// The hosts continue without this process. `minder attach` shows the output, waits for the end, and has
+    /// the exit status of the run. `minder status` shows how far it is, and `minder cancel` ends it.
+    #[arg(long)]
+    pub(crate) detach: bool,
+
+    /// What Ctrl-C does with --on: it ends the run, or this process alone.
+    ///
+    /// `detach` lets the hosts continue: see --detach. Default: `ask` on a terminal, else `cancel`. A second
+    /// Ctrl-C ends the run.
+    #[arg(long, value_name = "HOW")]
+    pub(crate) on_interrupt: Option<OnInterrupt>,
 }
 
 impl MachineFlags {
-    /// Returns a flag about files that is given, if one is.
-    pub(crate) fn file_flag(&self) -> Option<&'static str> {
+    /// Returns whether machines are given.
+    pub(crate) fn are_given(&self) -> bool {
+        self.on.is_some() || self.hosts.is_some()
+    }
+
+    /// Returns a flag that is given and has no meaning without machines, if there is one.
+    pub(crate) fn dependent_flag(&self) -> Option<&'static str> {
         let rows = [
             (self.transfer, "--transfer"),
             (!self.transferfile.is_empty(), "--transferfile"),
             (!self.r#return.is_empty(), "--return"),
             (!self.trc.is_empty(), "--trc"),
             (!self.basefile.is_empty(), "--basefile"),
+            (self.detach, "--detach"),
+            (self.on_interrupt.is_some(), "--on-interrupt"),
         ];
         rows.into_iter().find(|row| row.0).map(|row| row.1)
     }
+}
+
+/// What Ctrl-C does to a run whose jobs run on agents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnInterrupt {
+    /// Ask on the terminal.
+    Ask,
+    /// End the agents, and the run.
+    Cancel,
+    /// End this process. The agents continue.
+    Detach,
 }

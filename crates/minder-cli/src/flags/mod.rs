@@ -20,12 +20,14 @@ mod display;
 mod properties;
 mod short_help;
 mod run;
+mod attach;
 mod resume;
 mod help;
 
 pub(crate) use self::{
     advise::AdviseFlags,
     agent::AgentFlags,
+    attach::{AttachFlags, CancelFlags},
     clap_error::{asks_for_version, clap_error_hint, clap_error_line},
     config::ConfigFlags,
     control::{ControlFlags, ExitStatusFlag},
@@ -35,7 +37,7 @@ pub(crate) use self::{
     help::{CompletionsFlags, HelpFlags, ManFlags},
     input::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, Trim},
     log::LogFlags,
-    machines::MachineFlags,
+    machines::{MachineFlags, OnInterrupt},
     output::{OutputFlags, OutputTimeFlag, RecordFlags},
     pipe::PipeFlags,
     properties::{Flag, FlagSource, UNRECORDED},
@@ -128,6 +130,12 @@ pub(crate) enum Verb {
     Completions(CompletionsFlags),
     /// Say what to remove to uninstall minder; removes nothing.
     Uninstall,
+    /// Show the output of a run whose agents continue alone, and wait for its end.
+    #[command(hide = true)]
+    Attach(AttachFlags),
+    /// End a run whose jobs run on agents.
+    #[command(hide = true)]
+    Cancel(CancelFlags),
     /// Run jobs of a run that other processes work on, too.
     #[command(hide = true)]
     Agent(AgentFlags),

@@ -154,6 +154,8 @@ pub(super) const FLAGS: &[Flag] = &[
     typed_only("trc", MACHINES).agent(),
     typed_only("basefile", MACHINES).agent(),
     typed_only("lost-after", MACHINES).attempt().shown(),
+    typed_only("detach", MACHINES).attempt().unrecorded().shown(),
+    typed_only("on-interrupt", MACHINES).attempt().shown(),
     any_file("leak").attempt().agent(),
     any_file("grace").attempt().agent(),
     any_file("hold-results").attempt().agent(),
@@ -181,8 +183,8 @@ const PARALLEL: &str = "it is for the command line of GNU parallel";
 const NO_LONG_NAME: &str = "it has no long name";
 
 /// The names of the flags that are not recorded. Each start looks for these only.
-pub(crate) const UNRECORDED: [&str; 6] = {
-    let mut names = [""; 6];
+pub(crate) const UNRECORDED: [&str; 7] = {
+    let mut names = [""; 7];
     let mut found = 0;
     let mut row = 0;
     while row < FLAGS.len() {

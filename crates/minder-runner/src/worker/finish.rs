@@ -245,6 +245,11 @@ impl<'a> Finisher<'a> {
         });
         self.stats.add_remote(ended, wall, failure.clone(), || self::name(context, attempt, task));
         context.status.count_recorded(failure.is_none());
+        if result.is_shown {
+            self.push(&mut GatheredOutput::default(), FinishedJob::new(task.number));
+            self.flush_if_full();
+            return Ok(failure.map(|_| status));
+        }
         if context.recorder.has_joblog() {
             let command = command_of(&self.args(task), task.number, attempt.slot, context.config);
             joblog::encode(ended, command.as_bytes(), &mut self.events.joblog);
@@ -285,12 +290,12 @@ impl<'a> Finisher<'a> {
                 total: context.queue.total(),
             })
         });
-        let needs_shown_event = !ended.kept.is_empty();
         let finished = FinishedJob {
             style,
             time,
             end,
-            needs_shown_event,
+            // Also without output: a later coordinator then knows that the result was reported.
+            needs_shown_event: true,
             from_earlier_attempt: context.table.is_none(),
             ..FinishedJob::new(task.number)
         };

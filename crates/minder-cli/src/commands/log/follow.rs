@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -11,8 +11,10 @@ use minder::poll::{Events, Poller};
 use super::jobs::{Filter, Printer};
 use super::request::Request;
 use super::select::{damage_text, run_id};
+use crate::run_agents::is_detached;
 use crate::running::{RunningJob, remove_ended, running_jobs};
 use crate::ui::message;
+use minder_record::agents::{self, AGENTS, JOURNAL};
 use minder_record::event::{JobFinished, JournalEvent};
 use minder_record::job_set::JobSet;
 use minder_record::manifest::Manifest;
@@ -41,7 +43,8 @@ pub(super) fn run(
     let mut running = RunningJobs::default();
     loop {
         // Checked before reading: everything written before the lock was released is then read.
-        let alive = is_alive(dir);
+        let has_agents = dir.join(AGENTS).is_dir();
+        let alive = is_alive(dir) || has_agents && is_detached(dir);
         let mut print_error = None;
         let result = read_new_events(dir, &mut offsets, |attempt, job| {
             running.note_end(attempt, job.job);
@@ -56,7 +59,8 @@ pub(super) fn run(
         if !alive {
             return Ok(printer.finish()?);
         }
-        if format.is_none() && !filter.failed {
+        // Those of agents are children of other processes.
+        if format.is_none() && !filter.failed && !has_agents {
             for job in running.new_ones(dir, manifest.as_ref()) {
                 if filter.accepts_running(&job) {
                     printer.print_running(&job)?;
@@ -121,13 +125,13 @@ impl RunningJobs {
 /// Reads the events that were appended to the journals of a run since the last call.
 fn read_new_events(
     dir: &Path,
-    offsets: &mut BTreeMap<u32, u64>,
+    offsets: &mut BTreeMap<PathBuf, u64>,
     mut print: impl FnMut(u32, JobFinished),
 ) -> Result<()> {
     let context = || format!("cannot read the record of run {}", run_id(dir));
     for number in attempts(dir).with_context(context)? {
-        let offset = offsets.entry(number).or_insert(0);
         let path = dir.join(attempt_name(number));
+        let offset = offsets.entry(path.clone()).or_insert(0);
         let read = tail_from(&path, *offset, |event| {
             if let JournalEvent::JobFinished(job) = event {
                 print(number, job);
@@ -142,6 +146,17 @@ fn read_new_events(
             }
         }
         *offset = next;
+    }
+    for key in agents::keys(dir).with_context(context)? {
+        let path = key.dir(dir).join(JOURNAL);
+        let offset = offsets.entry(path.clone()).or_insert(0);
+        // One that cannot be read has not begun, or is read later. A job that ran twice is shown twice.
+        let read = tail_from(&path, *offset, |event| {
+            if let JournalEvent::JobFinished(job) = event {
+                print(0, job);
+            }
+        });
+        *offset = read.map_or(*offset, |(next, _)| next);
     }
     Ok(())
 }
@@ -161,7 +176,7 @@ mod tests {
             line
         };
         let mut offsets = BTreeMap::new();
-        let new_jobs = |offsets: &mut BTreeMap<u32, u64>| {
+        let new_jobs = |offsets: &mut BTreeMap<PathBuf, u64>| {
             let mut jobs = Vec::new();
             read_new_events(dir.path(), offsets, |_, job| jobs.push(job.job)).expect("read journal");
             jobs

@@ -4,6 +4,7 @@
 //! of its journal contains all counts. Otherwise the finished jobs are counted while the journal is
 //! read, in bounded memory.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -14,10 +15,12 @@ use jiff::Timestamp;
 use super::select::damage_text;
 use crate::export::rows::{RUNS, RunFacts};
 use crate::recorded::{command_text, resume_command, word_text};
+use crate::run_agents::is_detached;
 use crate::ui::{message, os_error_text, time};
 use minder_record::event::{AttemptFinished, FAILED, JobFinished, JournalEvent, OsBytes};
 use minder_record::job_set::JobSet;
 use minder_record::manifest::{InputSource, Manifest};
+use minder_record::merge::Rounds;
 use minder_record::reader::{self, Corruption, read_journal};
 use minder_record::store::{self, RunEntry, attempt_name};
 use minder_ui::format::{local_zone, relative_date};
@@ -144,6 +147,10 @@ pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
     let hint = || hint().unwrap_or_default();
     (facts.state, facts.note) = match count.finished {
         _ if alive => ("running", Some("running".to_owned())),
+        None if is_detached(&run.dir) => {
+            let id = unique_prefix(&run.id, ids);
+            ("running", Some(format!("detached · minder attach {id}")))
+        }
         None => ("killed", Some(format!("killed{more}{}", hint()))),
         Some(AttemptFinished { why: Some(why), .. }) => {
             let why = match why.as_str() {
@@ -207,7 +214,19 @@ impl RunCounts {
         let mut done = JobSet::default();
         let mut failed = JobSet::default();
         let mut damage = Vec::new();
-        for number in attempts {
+        let mut rounds = Rounds::read(dir).unwrap_or_default();
+        for number in attempts.iter().copied().chain(rounds.numbers()).collect::<BTreeSet<_>>() {
+            if let Some(mut round) = rounds.take(number) {
+                round.visit(|event| {
+                    if event.counts && !event.is_tried {
+                        count_job(&event.ended, &mut done, &mut failed);
+                        visit(&event.ended);
+                    }
+                });
+            }
+            if !attempts.contains(&number) {
+                continue;
+            }
             sum.finished = None;
             let mut started_at = None;
             let mut last_end = None;
@@ -215,12 +234,7 @@ impl RunCounts {
             let result = read_journal(&path, |event| match event {
                 JournalEvent::AttemptStarted(start) => started_at = Some(start.at),
                 JournalEvent::JobFinished(job) => {
-                    done.insert(job.job);
-                    if job.succeeded() {
-                        failed.remove(job.job)
-                    } else {
-                        failed.insert(job.job)
-                    };
+                    count_job(&job, &mut done, &mut failed);
                     last_end = Some(job.at + job.wall);
                     visit(&job);
                 }
@@ -258,6 +272,16 @@ impl RunCounts {
             elapsed: Some(end.elapsed),
             finished: Some(end),
         }
+    }
+}
+
+/// Counts the last result of a job.
+fn count_job(job: &JobFinished, done: &mut JobSet, failed: &mut JobSet) {
+    done.insert(job.job);
+    if job.succeeded() {
+        failed.remove(job.job);
+    } else {
+        failed.insert(job.job);
     }
 }
 

@@ -75,7 +75,7 @@ impl Console {
     /// Notifies the user of the end of a long run, except of one that the user ended.
     fn notify_end(&self, report: &RunReport) {
         let is_due = self.display.notify.is_some_and(|min| report.elapsed >= min);
-        if is_due && !matches!(report.end, RunEnd::Signal(_) | RunEnd::StdoutClosed) {
+        if is_due && !matches!(report.end, RunEnd::Signal(_) | RunEnd::StdoutClosed | RunEnd::Detached) {
             let symbols = Symbols::of_locale();
             let text = match &report.end {
                 RunEnd::Failed(error) | RunEnd::InputFailed(error) => escape(error.as_bytes()),
@@ -300,7 +300,11 @@ impl Observer for Console {
             RunEnd::Status(_) if self.display.quiet && !self.display.parallel => {
                 summary.leaked_lines().iter().for_each(|line| styled_message(line.trim_start()));
             }
-            RunEnd::Status(_) | RunEnd::Signal(_) | RunEnd::StdoutClosed => (),
+            RunEnd::Detached if !self.display.quiet => {
+                let run = report.run.as_deref().unwrap_or_default();
+                message(&format!("detached from run {run}, whose agents continue (minder attach {run})"));
+            }
+            RunEnd::Status(_) | RunEnd::Signal(_) | RunEnd::StdoutClosed | RunEnd::Detached => (),
         }
         self.notify_end(report);
     }

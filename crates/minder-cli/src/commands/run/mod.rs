@@ -26,9 +26,9 @@ use self::console::Console;
 pub(crate) use self::plan::Plan;
 use self::request::ResumeRequest;
 use crate::config::CompatMode;
-use crate::flags::{AgentFlags, AttemptFlags, RunFlags};
+use crate::flags::{AgentFlags, AttachFlags, AttemptFlags, RunFlags};
 use crate::settings::{Setting, name_source};
-use crate::ui::{format_error, message, with_stdout};
+use crate::ui::{format_error, message, os_error_text, with_stdout};
 
 /// Runs the command. `args` is the complete command line of minder, and `settings` are those in it. Returns
 /// as [`execute`] does.
@@ -44,6 +44,11 @@ pub(crate) fn run(
 /// Makes one more attempt at a run: `minder resume` and `minder retry`. Returns as [`execute`] does.
 pub(crate) fn resume(flags: AttemptFlags, mode: ResumeMode) -> Result<ExitCode> {
     execute(|| Plan::resume(&ResumeRequest::new(flags, mode)?, CompatMode::Own), &[])
+}
+
+/// Takes the results of agents that continue alone: `minder attach`. Returns as [`execute`] does.
+pub(crate) fn attach(flags: &AttachFlags) -> Result<ExitCode> {
+    execute(|| Plan::attach(flags), &[])
 }
 
 /// Runs jobs of a run as one of its agents: `minder agent`. Returns as [`execute`] does.
@@ -83,10 +88,13 @@ fn execute(plan: impl FnOnce() -> Result<Plan>, settings: &[Setting]) -> Result<
         return Ok(if is_complete { ExitCode::from(exit_status::of_failed(refused)) } else { code });
     }
     // The guardians are forked here, before any thread runs.
-    let options = inherited
-        .guarded(GuardOptions::new().guardians(config.guardians).watchdog(config.record.agent.is_some()));
+    // A coordinator has none: they would end its agents, which are to continue when it is killed.
+    let has_guardians = config.guardians && config.record.agents.is_none();
+    let options = GuardOptions::new().guardians(has_guardians).watchdog(config.record.agent.is_some());
+    let options = inherited.guarded(options);
     let mut guard = ProcessGuard::install(&options)?;
-    if config.guardians
+    let detaches = config.record.coordination.detaches;
+    if has_guardians
         && !guard.kills_descendants()
         && let Some(reason) = guard.unavailable_reason()
     {
@@ -107,11 +115,24 @@ fn execute(plan: impl FnOnce() -> Result<Plan>, settings: &[Setting]) -> Result<
     }
     let observer: Arc<dyn Observer> = Arc::new(console);
     match minder_runner::run(RunRequest { config, arguments, inherited, observer, confirm }, &mut guard) {
-        Ok(report) => end(guard, &report),
+        Ok(report) => {
+            if detaches && report.end == RunEnd::Detached {
+                print_id(&report);
+            }
+            end(guard, &report)
+        }
         Err(error) => match error.downcast_ref::<Interrupted>() {
             Some(Interrupted(signal)) => guard.terminate(ExitMode::Signal(*signal)),
             None => fail(guard, &name_source(settings, error)),
         },
+    }
+}
+
+/// Prints the id of a run that continues without this process.
+fn print_id(report: &RunReport) {
+    let line = format!("{}\n", report.run.as_deref().unwrap_or_default());
+    if let Err(error) = minder_runner::blocking_io::write_all(&std::io::stdout(), line.as_bytes()) {
+        message(&format!("cannot write to standard output: {}", os_error_text(&error)));
     }
 }
 
@@ -126,6 +147,7 @@ fn fail(guard: ProcessGuard, error: &anyhow::Error) -> ! {
 fn end(guard: ProcessGuard, report: &RunReport) -> ! {
     match report.end {
         RunEnd::Status(status) => guard.exit(status),
+        RunEnd::Detached => guard.exit(exit_status::SUCCESS),
         RunEnd::Signal(signal) => guard.terminate(ExitMode::Signal(signal)),
         RunEnd::StdoutClosed => guard.terminate(ExitMode::Status(exit_status::BROKEN_PIPE)),
         RunEnd::Failed(_) | RunEnd::InputFailed(_) => guard.terminate(ExitMode::Status(report.error_status)),

@@ -27,7 +27,7 @@ use super::hints;
 use super::request::ResumeRequest;
 use crate::commands::log::run_id;
 use crate::config::{self, CompatMode, Display, Parsed};
-use crate::flags::{AgentFlags, Flags, MachineFlags, RunFlags, UNRECORDED, clap_error_line};
+use crate::flags::{AgentFlags, AttachFlags, Flags, MachineFlags, RunFlags, UNRECORDED, clap_error_line};
 use crate::recorded;
 use crate::settings::status_words;
 use crate::ui::message;
@@ -95,7 +95,11 @@ impl Plan {
                 anyhow::anyhow!("cannot combine these flags with those of run {id}: {why}")
             })
         };
-        let all = parse(&[&saved, &status_words()?, typed])?;
+        // A run that began without agents may have been resumed on some.
+        let place: &[OsString] = &["--on=local:1".into()];
+        let is_on = |saved: &[OsString]| parse(&[saved]).is_ok_and(|flags| flags.machines.are_given());
+        let place = if request.attaches && !is_on(&saved) { place } else { &[] };
+        let all = parse(&[&saved, place, &status_words()?, typed])?;
         let now = if typed.is_empty() { None } else { parse(&[typed]).ok() };
         now.as_deref().map_or(Ok(()), config::check_single_limit)?;
         let is_quiet = now.is_some_and(|flags| flags.display.quiet);
@@ -107,8 +111,17 @@ impl Plan {
         let cwd = PathBuf::from(manifest.cwd.to_os());
         std::env::set_current_dir(&cwd)
             .with_context(|| format!("cannot change to the directory of run {id}, `{}`", cwd.display()))?;
-        let stdin = stdin_of(&manifest, &run, *mode)?;
-        let mut plan = Self::open(*all, saved, Some(*mode), compat, stdin)?;
+        let mut plan = match spooled_names(&all, &manifest, &run, request.attaches)? {
+            Some(names) => {
+                let parsed = Parsed::new(&all, saved, Some(*mode), compat, None)?;
+                Self::open_parsed(*all, parsed, Some(names))?
+            }
+            None => {
+                let stdin = stdin_of(&manifest, &run, *mode)?;
+                Self::open(*all, saved, Some(*mode), compat, stdin)?
+            }
+        };
+        plan.config.record.coordination.attaches = request.attaches;
         plan.config.record.first_slots = first_slots(&manifest);
         // Old versions cut a named file into ranges with --pipe, too. They recorded no slots.
         if let Some(pipe) = &mut plan.config.pipe
@@ -123,6 +136,11 @@ impl Plan {
         plan.config.record.announces = request.announces && !is_quiet;
         plan.dry_run = request.dry_run;
         Ok(plan)
+    }
+
+    /// Plans to take the results of agents that an earlier process has started.
+    pub(super) fn attach(flags: &AttachFlags) -> Result<Self> {
+        Self::resume(&ResumeRequest::of_attach(flags)?, CompatMode::Own)
     }
 
     /// Plans the work of an agent: the jobs that it claims, with the flags of the record. Nothing is shown.
@@ -381,6 +399,26 @@ fn line_limit(template: &Template, control: &Control, bytes_max: usize) -> Optio
 
 /// A job number with as many digits as any real one.
 const LONG_NUMBER: u32 = 999_999_999;
+
+/// Returns the names of the columns of a run whose jobs run on agents, if its arguments came from standard
+/// input: they are in its spool then.
+fn spooled_names(
+    flags: &RunFlags,
+    manifest: &Manifest,
+    run: &Path,
+    attaches: bool,
+) -> Result<Option<Vec<OsString>>> {
+    let is_read = !matches!(manifest.input, InputSource::Arguments { stdin: None, .. });
+    if !attaches && (!flags.machines.are_given() || !is_read) {
+        return Ok(None);
+    }
+    match SpoolReader::open(run).and_then(|spool| spool.names()) {
+        Ok(names) => Ok(Some(names.iter().map(OsBytes::to_os).collect())),
+        // It began without agents.
+        Err(_) if !attaches => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("no agent has worked on run {}", run_id(run))),
+    }
+}
 
 /// Returns the file that is read in place of standard input when a run is resumed by its id; `None`
 /// if the user gives the input again. The input of a complete run is not needed.

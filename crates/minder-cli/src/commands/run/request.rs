@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
+use minder_cluster::round;
+use minder_record::reader::attempt_finished;
 use minder_record::store;
 use minder_runner::config::ResumeMode;
 
 use crate::commands::log::{LAST, find, last_here, run_id};
-use crate::flags::{AttemptFlags, Flags, RunFlags, Verb, resume_error_line};
+use crate::flags::{AttachFlags, AttemptFlags, Flags, OnInterrupt, RunFlags, Verb, resume_error_line};
 use crate::recorded::command_text;
 
 /// A run to resume by its id, and the flags of this attempt.
@@ -24,6 +26,8 @@ pub(crate) struct ResumeRequest {
     pub(super) dry_run: bool,
     /// `true` if the run is named before its jobs start.
     pub(super) announces: bool,
+    /// `true` if no job is started: agents do that.
+    pub(super) attaches: bool,
 }
 
 impl ResumeRequest {
@@ -34,7 +38,35 @@ impl ResumeRequest {
     pub(super) fn new(flags: AttemptFlags, mode: ResumeMode) -> Result<Self> {
         let AttemptFlags { run, dry_run, skip_lost, typed } = flags;
         let name = run.map(|run| name_of(&run)).transpose()?;
-        Ok(Self { name, mode, typed: typed.0, skip_lost, dry_run, announces: true })
+        Ok(Self { name, mode, typed: typed.0, skip_lost, dry_run, announces: true, attaches: false })
+    }
+
+    /// Returns what `minder attach` asks for.
+    ///
+    /// # Errors
+    /// No run is named, and there is none with agents and without an end.
+    pub(super) fn of_attach(flags: &AttachFlags) -> Result<Self> {
+        let name = match &flags.run {
+            Some(name) => name.clone(),
+            None => run_id(&detached_run(&store::state_root()?)?),
+        };
+        let mut typed: Vec<OsString> = Vec::new();
+        typed.extend(flags.bar.then(|| "--bar".into()));
+        typed.extend(flags.quiet.then(|| "--quiet".into()));
+        typed.extend(flags.on_interrupt.map(|how| match how {
+            OnInterrupt::Ask => "--on-interrupt=ask".into(),
+            OnInterrupt::Cancel => "--on-interrupt=cancel".into(),
+            OnInterrupt::Detach => "--on-interrupt=detach".into(),
+        }));
+        Ok(Self {
+            name: Some(name),
+            mode: ResumeMode::Rest,
+            typed,
+            skip_lost: false,
+            dry_run: false,
+            announces: true,
+            attaches: true,
+        })
     }
 
     /// Returns what `minder run --resume` asks for. `typed` are its flags before the run.
@@ -63,7 +95,7 @@ impl ResumeRequest {
             typed.extend(more.typed.0);
         }
         let announces = name.as_ref().is_none_or(|name| name == LAST);
-        Ok(Self { name, mode, typed, skip_lost, dry_run, announces })
+        Ok(Self { name, mode, typed, skip_lost, dry_run, announces, attaches: false })
     }
 
     /// Returns the directory of the run.
@@ -99,6 +131,20 @@ fn flags_after(words: &[OsString]) -> Result<AttemptFlags> {
              lists the ids); with --joblog FILE, repeat its command and arguments"
         ),
     }
+}
+
+/// Returns the newest run with agents whose end is not recorded.
+fn detached_run(root: &Path) -> Result<PathBuf> {
+    let is_open =
+        |run: &store::RunEntry| round::newest(&run.dir).is_ok_and(|it| it.is_some()) && !is_ended(&run.dir);
+    let run = store::list(root)?.into_iter().find(is_open);
+    Ok(run.context("no run on agents is without an end (`minder attach RUN` shows what is left of one)")?.dir)
+}
+
+/// Returns whether the end of the last attempt at a run is recorded.
+fn is_ended(run: &Path) -> bool {
+    let last = store::last_attempt(run).unwrap_or(0);
+    attempt_finished(&run.join(store::attempt_name(last))).is_some()
 }
 
 /// Returns the last run of this directory.
