@@ -20,6 +20,7 @@ use crate::attachment::Attachment;
 use crate::config::{AgentsConfig, RunConfig};
 use crate::input::ArgumentReader;
 use crate::local_agents::{LocalAgents, OtherAgents};
+use crate::observer::Observer;
 use crate::reader_wait::Interrupted;
 use crate::recorder::RunRecorder;
 use crate::remote_results::{Earlier, RemoteResults, Rest};
@@ -58,6 +59,7 @@ impl Coordinator {
         arguments: ArgumentReader,
         recorder: &RunRecorder,
         filter: &ResumeFilter,
+        observer: &Arc<dyn Observer>,
     ) -> Result<(Self, RemoteResults)> {
         let Some(journal) = recorder.journal() else {
             bail!("agents work together by the record of the run, which cannot be written")
@@ -67,7 +69,7 @@ impl Coordinator {
             run: run.to_owned(),
             attempt: journal.attempt(),
             lost_after: agents.lost_after,
-            agents: Arc::default(),
+            agents: Arc::new(LocalAgents::new(observer)),
             other: filter.attachment().filter(|it| !it.0.must_be_over).map(|it| it.0.attempt),
             is_done: Mutex::new(false),
         };

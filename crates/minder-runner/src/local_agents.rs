@@ -2,8 +2,9 @@
 //!
 //! They are in sessions apart and write to files, so they continue when this process dies, whatever ends it.
 
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,9 @@ use minder_os::sync::Mutex;
 use minder_os::time::pause;
 
 use crate::config::AgentsConfig;
+use crate::notice::Notice;
+use crate::observer::Observer;
+use crate::read_range::read_range;
 
 /// The time that agents have to end beyond that of their jobs.
 const END_EXTRA: Duration = Duration::from_secs(5);
@@ -25,7 +29,9 @@ const END_EXTRA: Duration = Duration::from_secs(5);
 const SIGNAL_PAUSE: Duration = Duration::from_millis(50);
 /// The time between two looks at the beats of agents that other processes have started.
 const LOOK_TIME: Duration = Duration::from_millis(500);
-/// The most bytes of the messages of an agent that are read.
+/// The time between two looks at the messages of agents.
+const MESSAGE_TIME: Duration = Duration::from_millis(250);
+/// The most bytes of the messages of an agent that are read at once. A longer line is cut.
 const MESSAGES_MAX: u64 = 4096;
 
 /// The agents that this process has started, and the rounds whose results it takes.
@@ -39,13 +45,32 @@ pub(crate) struct LocalAgents {
 #[derive(Debug, Default)]
 struct State {
     agents: Vec<Child>,
-    /// The files with the messages of the agents.
-    messages: Vec<PathBuf>,
+    /// The files with the messages of the agents, and when they were read.
+    logs: Vec<Log>,
+    read: Option<Instant>,
+    /// What the agents have written last.
+    message: Option<String>,
+    observer: Option<Arc<dyn Observer>>,
     /// The rounds to cancel when the agents are to end.
     rounds: Vec<Arc<Round>>,
 }
 
+/// A file with the messages of an agent.
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    /// How much of it was read.
+    read: u64,
+}
+
 impl LocalAgents {
+    /// Creates one without agents. What agents write is reported to the observer.
+    pub(crate) fn new(observer: &Arc<dyn Observer>) -> Self {
+        let agents = Self::default();
+        agents.state.lock().observer = Some(Arc::clone(observer));
+        agents
+    }
+
     /// Starts agents for the round of an attempt.
     ///
     /// # Errors
@@ -76,14 +101,21 @@ impl LocalAgents {
             let agent = command.spawn().context("cannot start an agent")?;
             let state = &mut *self.state.lock();
             state.agents.push(agent);
-            state.messages.push(path);
+            state.logs.push(Log { path, read: 0 });
         }
         Ok(())
     }
 
-    /// Makes a round end with the agents.
+    /// Makes a round end with the agents. What its agents have written until now is not reported.
     pub(crate) fn take_round(&self, round: &Arc<Round>) {
-        self.state.lock().rounds.push(Arc::clone(round));
+        let state = &mut *self.state.lock();
+        for entry in fs::read_dir(round.dir()).into_iter().flatten().flatten() {
+            if is_log(&entry.file_name()) {
+                let read = entry.metadata().map_or(0, |metadata| metadata.len());
+                state.logs.push(Log { path: entry.path(), read });
+            }
+        }
+        state.rounds.push(Arc::clone(round));
     }
 
     /// Ends the rounds, without waiting.
@@ -103,6 +135,7 @@ impl LocalAgents {
     /// The operating system cannot wait for them.
     pub(crate) fn wait(&self, time: Duration) -> Result<bool> {
         let state = &mut *self.state.lock();
+        state.read_logs();
         let mut agents = std::mem::take(&mut state.agents);
         while let Some(agent) = agents.pop() {
             state.agents.extend(check(agent)?);
@@ -114,10 +147,12 @@ impl LocalAgents {
         Ok(!state.agents.is_empty())
     }
 
-    /// Returns the first line that an agent has written.
+    /// Returns the last line that an agent has written.
     pub(crate) fn message(&self) -> Option<String> {
-        let state = self.state.lock();
-        state.messages.iter().find_map(|path| first_line(path).ok()?)
+        let state = &mut *self.state.lock();
+        state.read = None;
+        state.read_logs();
+        state.message.clone()
     }
 
     /// Returns whether the agents were asked to end.
@@ -200,12 +235,52 @@ fn check(mut agent: Child) -> Result<Option<Child>> {
     Ok(agent.try_wait()?.is_none().then_some(agent))
 }
 
-/// Returns the first line of a file of messages, without the name of the program.
-fn first_line(path: &Path) -> io::Result<Option<String>> {
-    let file: File = open_no_follow(path)?;
-    let mut line = Vec::new();
-    BufReader::new(file.take(MESSAGES_MAX)).read_until(b'\n', &mut line)?;
-    let line = String::from_utf8_lossy(&line);
-    let line = line.strip_prefix("minder: ").unwrap_or(&line).trim_end();
-    Ok(Some(line.to_owned()).filter(|line| !line.is_empty()))
+impl State {
+    /// Reports what the agents have written since the last look.
+    fn read_logs(&mut self) {
+        let now = Instant::now();
+        if self.read.is_some_and(|read| now.duration_since(read) < MESSAGE_TIME) {
+            return;
+        }
+        self.read = Some(now);
+        for log in &mut self.logs {
+            // What cannot be read now is read later.
+            for line in log.lines().unwrap_or_default() {
+                if let Some(observer) = &self.observer {
+                    observer.notice(&Notice::Agent { line: line.clone() });
+                }
+                self.message = Some(line);
+            }
+        }
+    }
+}
+
+impl Log {
+    /// Returns the complete lines that follow, without the name of the program.
+    fn lines(&mut self) -> io::Result<Vec<String>> {
+        if fs::symlink_metadata(&self.path)?.len() <= self.read {
+            return Ok(Vec::new());
+        }
+        let file = open_no_follow(&self.path)?;
+        let until = file.metadata()?.len().min(self.read + MESSAGES_MAX);
+        let mut bytes = Vec::new();
+        read_range(&file, self.read..until, |part| {
+            bytes.extend_from_slice(part);
+            Ok(())
+        })?;
+        let end = match bytes.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => end + 1,
+            None if bytes.len() as u64 == MESSAGES_MAX => bytes.len(),
+            None => 0,
+        };
+        self.read += end as u64;
+        let text = String::from_utf8_lossy(&bytes[..end]);
+        let lines = text.lines().map(|line| line.strip_prefix("minder: ").unwrap_or(line).trim_end());
+        Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())
+    }
+}
+
+/// Returns whether a file has the messages of an agent: `agent-N.log`.
+fn is_log(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with("agent-") && name.ends_with(".log"))
 }

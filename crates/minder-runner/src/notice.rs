@@ -13,6 +13,11 @@ use crate::text::{count, escape};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
+    /// An agent has something to say, such as that a host was lost.
+    Agent {
+        /// What it says, and the name of the host.
+        line: String,
+    },
     /// A job could not be started, or its command line could not be made.
     CannotRun {
         /// The job's command line, or `job N`.
@@ -201,6 +206,7 @@ const DELEGATE: &str =
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Agent { line } => f.write_str(&escape(line.as_bytes())),
             Self::CannotRun { job, reason } => write!(f, "cannot run `{job}`: {reason}"),
             Self::NeedsTerminal { job, is_first } => {
                 write!(f, "`{job}` uses the terminal, which jobs do not have, and is terminated")?;

@@ -145,7 +145,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let confirm = confirm.map(|confirm| ConfirmPrompt::new(&config.template, confirm));
     let first_job = arguments.first_job();
     let findings = arguments.findings();
-    let (coordinator, mut source) = source(&config, arguments, slots, (&recorder, &filter), &*observer)?;
+    let (coordinator, mut source) = source(&config, arguments, slots, (&recorder, &filter), &observer)?;
     if config.record.coordination.detaches {
         return detach(coordinator.as_ref(), &mut source, &recorder, guard);
     }
@@ -251,12 +251,12 @@ fn source(
     arguments: ArgumentReader,
     slots: usize,
     (recorder, filter): (&RunRecorder, &ResumeFilter),
-    observer: &dyn Observer,
+    observer: &Arc<dyn Observer>,
 ) -> Result<(Option<Coordinator>, JobSource)> {
     let Some(agents) = &config.record.agents else {
-        return Ok((None, job_source(config, arguments, slots, Some(recorder), observer)?));
+        return Ok((None, job_source(config, arguments, slots, Some(recorder), &**observer)?));
     };
-    let (coordinator, results) = Coordinator::begin(config, agents, arguments, recorder, filter)?;
+    let (coordinator, results) = Coordinator::begin(config, agents, arguments, recorder, filter, observer)?;
     Ok((Some(coordinator), JobSource::Remote(Box::new(results))))
 }
 
