@@ -27,6 +27,7 @@ mod python;
 mod dist;
 mod surroundings;
 mod kernel;
+mod cluster;
 mod cost;
 
 use std::process::ExitCode;
@@ -79,6 +80,8 @@ cargo xtask COMMAND
   kernel [-- TEST...]
       Runs the tests that depend on the kernel on that of this Debian, in a virtual machine. TEST: runs
       the tests whose names contain one of these.
+  cluster
+      Runs the tests of runs on several machines, with those that take long: lost hosts, cut networks.
   cost [--print]
       Counts system calls, instructions, memory and bytes of the release build, and compares them with
       tests/it/cost/budget.toml. --print: prints that file with the present counts.
@@ -119,6 +122,7 @@ pub fn main() -> ExitCode {
         Some("c-header") => c::header::main(rest),
         Some("surroundings") => surroundings::main(rest),
         Some("kernel") => kernel::main(rest),
+        Some("cluster") => cluster::main(rest),
         Some("cost") => cost::main(rest),
         // The benchmarks are other packages: see `cargo bench-lab help`.
         Some("compare") => run::run(run::cargo().args(["bench-lab", "compare"]).args(rest)),
