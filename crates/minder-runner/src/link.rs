@@ -510,3 +510,6 @@ impl Files {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,5 +6,6 @@ mod loss;
 mod shells;
 mod programs;
 mod refusals;
+mod networks;
 
 use super::*;

@@ -16,7 +16,8 @@ fn results_are_those_of_a_run_on_this_machine() {
     let Some(hosts) = Hosts::start() else { return };
     let jobs = numbers(120);
     let script = "echo o{}; echo e{} >&2; case {} in *7) exit 255;; *9) kill -9 $$;; esac";
-    let there = Run::start(hosts.on(TWO_HOSTS, "-k --tag --quiet --joblog log").arg(script).arg(":::").args(&jobs));
+    let there =
+        Run::start(hosts.on(TWO_HOSTS, "-k --tag --quiet --joblog log").arg(script).arg(":::").args(&jobs));
     let there = there.wait();
     let mut here = hosts.command("run -j2 -k --tag --quiet --joblog log2");
     let here = Run::start(here.arg(script).arg(":::").args(&jobs)).wait();
@@ -46,7 +47,8 @@ fn columns(hosts: &Hosts, name: &str) -> Vec<String> {
 #[test]
 fn jobs_run_in_the_home_directory() {
     let Some(hosts) = Hosts::start() else { return };
-    let ended = Run::start(hosts.on("ssh:alpha", "-j1 --quiet -k").args(["pwd; echo $0 >{}; cat", ":::", "a"]));
+    let ended =
+        Run::start(hosts.on("ssh:alpha", "-j1 --quiet -k").args(["pwd; echo $0 >{}; cat", ":::", "a"]));
     let ended = ended.wait().exit_code(0);
     assert_eq!(ended.text(), format!("{}\n", hosts.home("").display().to_string().trim_end_matches('/')));
     assert!(hosts.home("a").exists());
@@ -55,14 +57,16 @@ fn jobs_run_in_the_home_directory() {
 #[test]
 fn each_argument_arrives_as_it_is() {
     let Some(hosts) = Hosts::start() else { return };
-    let mut jobs: Vec<OsString> = (1..=255).filter(|byte| *byte != b'\n').map(|byte| OsString::from_vec(vec![byte])).collect();
+    let mut jobs: Vec<OsString> =
+        (1..=255).filter(|byte| *byte != b'\n').map(|byte| OsString::from_vec(vec![byte])).collect();
     let all: Vec<u8> = (1..=255).filter(|byte| *byte != b'\n').collect();
     jobs.push(OsString::from_vec(all));
     jobs.extend(["", " ", "  a  b ", "-n", "$(exit 3)", "é\u{202e}"].map(OsString::from));
     jobs.push(OsString::from("x".repeat(100_000)));
     for script in ["printf '<%s>' {}", "printf '<%s>' {} | wc -c"] {
         let flags = "--quiet -k";
-        let there = Run::start(hosts.on("ssh:4/alpha,4/beta", flags).arg(script).arg(":::").args(&jobs)).wait();
+        let there =
+            Run::start(hosts.on("ssh:4/alpha,4/beta", flags).arg(script).arg(":::").args(&jobs)).wait();
         let here = Run::start(hosts.command("run --quiet -k").arg(script).arg(":::").args(&jobs)).wait();
         let there = there.exit_code(0);
         assert!(there.out == here.out, "{:?} instead of {:?}", text(&there.out), text(&here.out));
@@ -97,7 +101,8 @@ fn many_slots_of_three_hosts_lose_no_job() {
     let Some(hosts) = Hosts::start() else { return };
     let jobs = numbers(1000);
     let mut command = hosts.on("ssh:40/alpha,40/beta,40/gamma", "--quiet");
-    let ended = Run::start(command.arg("echo {}; echo {} >>started").arg(":::").args(&jobs)).wait().exit_code(0);
+    let ended =
+        Run::start(command.arg("echo {}; echo {} >>started").arg(":::").args(&jobs)).wait().exit_code(0);
     let mut expected = jobs;
     expected.sort();
     assert_eq!(ended.sorted(), expected);
@@ -111,7 +116,8 @@ fn more_slots_than_jobs_run_each_once() {
     let Some(hosts) = Hosts::start() else { return };
     let mut command = hosts.on("ssh:4/alpha,4/beta,4/gamma,4/delta", "--quiet");
     let jobs = numbers(12);
-    let ended = Run::start(command.arg("echo {} >>started; sleep 0.1; echo {}").arg(":::").args(&jobs)).wait();
+    let ended =
+        Run::start(command.arg("echo {} >>started; sleep 0.1; echo {}").arg(":::").args(&jobs)).wait();
     let ended = ended.exit_code(0);
     let mut expected = jobs;
     expected.sort();
@@ -136,7 +142,6 @@ fn timeouts_and_retries_are_those_of_the_host() {
     assert_eq!(hosts.lines("tries"), ["1", "1", "1", "2", "2", "2", "3"]);
     let log = Run::start(&hosts.command("log --failed")).wait();
     assert!(log.text().contains("timed out"), "{}", log.text());
-    fs::write(hosts.home("tries"), "2\n2\n2\n").expect("write");
     hosts.expect_nothing_left();
 }
 
@@ -161,8 +166,6 @@ fn interrupted_run_is_resumed_on_the_same_hosts() {
     assert_eq!(hosts.lines("started"), ["1", "2", "3", "4", "5", "6", "7", "7"]);
     let third = Run::start(&hosts.command("resume")).wait().exit_code(0);
     assert!(third.err.contains("nothing to resume"), "{}", third.err);
-    let log = Run::start(&hosts.command("log")).wait().exit_code(0);
-    assert!(log.text().contains("attempt"), "{}", log.text());
 }
 
 #[test]
@@ -179,7 +182,8 @@ fn failed_jobs_are_retried_on_the_same_hosts() {
 fn this_machine_works_beside_a_host() {
     let Some(hosts) = Hosts::start() else { return };
     let script = "echo {} >>$OLDPWD/started 2>/dev/null; pwd; sleep 0.3";
-    let ended = Run::start(hosts.on("ssh:1/:,1/alpha", "--quiet").arg(script).arg(":::").args(numbers(8))).wait();
+    let ended =
+        Run::start(hosts.on("ssh:1/:,1/alpha", "--quiet").arg(script).arg(":::").args(numbers(8))).wait();
     let ended = ended.exit_code(0);
     let here = hosts.dir().join("here").display().to_string();
     let of_here = ended.text().lines().filter(|line| *line == here).count();

@@ -143,7 +143,7 @@ fn jobs_of_a_stopped_agent_are_dead_before_they_run_elsewhere() {
     crate::support::tell(&format!("the run has ended after {:?}", begun.elapsed()));
     assert_eq!(ended.text(), JOBS.map(|job| format!("{job}\n")).concat());
     assert!(!hosts.home("twice").exists(), "two copies of a job ran at the same time");
-    assert!(begun.elapsed() > Duration::from_secs(20));
+    assert!(begun.elapsed() > Duration::from_secs(10), "it was not stopped");
     expect_one_result_each(&hosts);
     hosts.expect_nothing_left();
 }

@@ -10,7 +10,8 @@ use super::*;
 use crate::support::{output, skip};
 
 /// Changes the path of the program in each command, so that it is not found.
-const HIDE: &str = "ForceCommand exec /bin/sh -c \"$(printf %s \"$SSH_ORIGINAL_COMMAND\" | sed s#DIR/program/#/no/such/#)\"";
+const HIDE: &str =
+    "ForceCommand exec /bin/sh -c \"$(printf %s \"$SSH_ORIGINAL_COMMAND\" | sed s#DIR/program/#/no/such/#)\"";
 const SHELL_PATH: &str = "PATH=DIR/bin:/usr/bin:/bin";
 
 /// Returns the bytes of a small copy of the program.
@@ -127,14 +128,17 @@ fn cache_that_cannot_be_written_is_named() {
 
 #[test]
 fn cache_whose_programs_cannot_run_is_named() {
-    for (options, expected) in [("noexec", "cannot run programs in `"), ("ro", "Read-only file system")] {
+    for (options, expected) in [("noexec", "cannot run programs in "), ("ro", "Read-only file system")] {
         let mount = format!("mount -t tmpfs -o {options} tmpfs DIR/home && exec \"$0\" \"$@\"");
         let enter = ["unshare", "-m", "sh", "-c", &mount];
-        if !is_root() || !output(std::process::Command::new("unshare").args(["-m", "true"])).status.success() {
+        if !is_root() || !output(std::process::Command::new("unshare").args(["-m", "true"])).status.success()
+        {
             skip(format_args!("needs to mount a file system (run it as root)"));
             return;
         }
-        let Some((hosts, program)) = hosts_without(Setup { enter: &enter, ..Setup::default() }) else { return };
+        let Some((hosts, program)) = hosts_without(Setup { enter: &enter, ..Setup::default() }) else {
+            return;
+        };
         let ended = run(&hosts, &program).exit_code(255);
         assert!(ended.err.contains(expected), "{}", ended.err);
     }

@@ -74,10 +74,28 @@ fn invalid_places_are_refused() {
         Run::start(command.args(flags).args(["echo", ":::", "1"])).wait().exit_code(255).error_line(parts);
         assert!(!dir.path().join("state/runs").exists(), "{flags:?}: a run has begun");
     };
-    for place in ["", "ssh", "alpha", "ssh:", "ssh:,", "ssh:a,,b", "ssh:-oProxyCommand=x", "ssh:2/-oProxyCommand=x",
-        "ssh:0/a", "ssh:x/a", "ssh:-1/a", "ssh:1/2/a", "ssh:a b", "ssh:a\nb", "ssh:a\u{1b}", "local:0", "local:",
-        "local:65", "local:x", "slurm"]
-    {
+    for place in [
+        "",
+        "ssh",
+        "alpha",
+        "ssh:",
+        "ssh:,",
+        "ssh:a,,b",
+        "ssh:-oProxyCommand=x",
+        "ssh:2/-oProxyCommand=x",
+        "ssh:0/a",
+        "ssh:x/a",
+        "ssh:-1/a",
+        "ssh:1/2/a",
+        "ssh:a b",
+        "ssh:a\nb",
+        "ssh:a\u{1b}",
+        "local:0",
+        "local:",
+        "local:65",
+        "local:x",
+        "slurm",
+    ] {
         refused(&["--on", place], &["--on: invalid place"]);
     }
     refused(&["--on", "ssh:a", "--ssh", ""], &["--ssh: no command"]);
@@ -96,7 +114,8 @@ fn invalid_places_are_refused() {
     refused(&["--hosts", "."], &["--hosts: cannot use `.`", "directory"]);
     refused(&["--hosts", "none"], &["--hosts: cannot use `none`"]);
     if !is_root() {
-        fs::set_permissions(dir.path().join("hosts"), std::os::unix::fs::PermissionsExt::from_mode(0)).expect("set permissions");
+        fs::set_permissions(dir.path().join("hosts"), std::os::unix::fs::PermissionsExt::from_mode(0))
+            .expect("set permissions");
         refused(&["--hosts", "hosts"], &["--hosts: cannot use `hosts`", "ermission denied"]);
     }
 }

@@ -9,7 +9,12 @@ use crate::support::{output, skip};
 /// Runs two jobs on a host, whose sshd runs each command by this one.
 fn run_forced(command: &str) -> Option<RunOutput> {
     let hosts = Hosts::with(Setup { server: &format!("ForceCommand {command}"), ..Setup::default() })?;
-    let run = Run::start(hosts.on("ssh:2/alpha", "--quiet -k").args(["echo {}", ":::", "1 'a\\b'$x", "2"]));
+    let run = Run::start(hosts.on("ssh:2/alpha", "--quiet -k").args([
+        "printf '%s\\n' {}",
+        ":::",
+        "1 'a\\b'$x",
+        "2",
+    ]));
     let ended = run.wait();
     hosts.expect_nothing_left();
     Some(ended)
@@ -42,8 +47,11 @@ fn file_of_the_shell_is_read() {
 
 #[test]
 fn shells_of_other_languages_start_the_agent() {
-    for (shell, package) in [("tcsh", "tcsh"), ("fish", "fish"), ("zsh", "zsh"), ("mksh", "mksh"), ("dash", "dash")] {
-        if output(std::process::Command::new("sh").args(["-c", "command -v \"$0\"", shell])).stdout.is_empty() {
+    for (shell, package) in
+        [("tcsh", "tcsh"), ("fish", "fish"), ("zsh", "zsh"), ("mksh", "mksh"), ("dash", "dash")]
+    {
+        if output(std::process::Command::new("sh").args(["-c", "command -v \"$0\"", shell])).stdout.is_empty()
+        {
             skip(format_args!("needs {shell} (apt-get install {package})"));
             continue;
         }
@@ -62,8 +70,18 @@ fn login_without_a_shell_is_named() {
 #[test]
 #[ignore = "waits as long as a host has to answer: 20 s, five times"]
 fn host_that_does_not_answer_is_named() {
-    let begun = Instant::now();
-    let Some(ended) = run_forced("echo Wait; sleep 60") else { return };
-    crate::support::tell(&format!("given up after {:?}: {}", begun.elapsed(), ended.err));
-    assert!(ended.exit_code(255).err.contains("alpha: no answer within 20 s but `Wait`"));
+    let server = "ForceCommand echo Wait; sleep 60";
+    let Some(hosts) = Hosts::with(Setup { server, ..Setup::default() }) else { return };
+    let mut run = Run::start(hosts.on("ssh:2/alpha", "--quiet").args(["echo {}", ":::", "1"]));
+    run.read_for(Duration::from_secs(90));
+    let ended = run.wait().exit_code(255);
+    crate::support::tell(&format!("given up after {:?}: {}", ended.wall, ended.err));
+    assert!(ended.err.contains("alpha: no answer within 20 s but `Wait`"));
+}
+
+#[test]
+#[ignore = "waits for a slow shell: 15 s"]
+fn host_that_answers_late_is_waited_for() {
+    let Some(ended) = run_forced(r#"sleep 15; exec /bin/sh -c "$SSH_ORIGINAL_COMMAND""#) else { return };
+    assert_eq!(ended.exit_code(0).text(), "1 'a\\b'$x\n2\n");
 }
