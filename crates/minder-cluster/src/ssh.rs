@@ -40,7 +40,26 @@ const CLOSE_MAX: Duration = Duration::from_secs(2);
 
 /// Finds the program on the host, and starts the agent. It is one line, as csh wants it. `$1` marks what it
 /// says, `$2` is the version, `$3` the path here, and `$4` the length. It exits if its input ends.
-const SCRIPT: &str = r#"n=$1 v=$2 p=$3 s=$4; q() { [ -x "$1" ] && [ "$(($(wc -c <"$1")))" -eq "$s" ]; }; if q "$p"; then f=$p; else c=${XDG_CACHE_HOME:-$HOME/.cache}/minder; echo "$n where $(uname -s) $(uname -m)"; read -r d || exit 1; f=$c/minder-$v-$d; if q "$f"; then :; elif m=$(command -v minder) && [ "$("$m" --version 2>/dev/null)" = "minder $v" ]; then f=$m; else echo "$n copy $f"; read -r a && [ "$a" = copy ] || exit 1; umask 077; mkdir -p "$c" && t=$(mktemp "$f.XXXXXX") || exit 1; if head -c "$s" >"$t" && chmod 700 "$t" && q "$t"; then mv -f "$t" "$f" || exit 1; else rm -f "$t"; echo "cannot run programs in $c" >&2; exit 1; fi; fi; fi; exec "$f" agent --serve "$n""#;
+const SCRIPT: &str = concat!(
+    r#"n=$1 v=$2 p=$3 s=$4; "#,
+    r#"q() { [ -x "$1" ] && [ "$(($(wc -c <"$1")))" -eq "$s" ]; }; "#,
+    r#"if q "$p"; then f=$p; else "#,
+    r#"c=${XDG_CACHE_HOME:-$HOME/.cache}/minder; "#,
+    r#"echo "$n where $(uname -s) $(uname -m)"; "#,
+    r#"read -r d || exit 1; "#,
+    r#"f=$c/minder-$v-$d; "#,
+    r#"if q "$f"; then :; "#,
+    r#"elif m=$(command -v minder) && [ "$("$m" --version 2>/dev/null)" = "minder $v" ]; then f=$m; "#,
+    r#"else "#,
+    r#"echo "$n copy $f"; "#,
+    r#"read -r a && [ "$a" = copy ] || exit 1; "#,
+    r#"umask 077; "#,
+    r#"mkdir -p "$c" && t=$(mktemp "$f.XXXXXX") || exit 1; "#,
+    r#"if head -c "$s" >"$t" && chmod 700 "$t" && q "$t"; then mv -f "$t" "$f" || exit 1; "#,
+    r#"else rm -f "$t"; echo "cannot run programs in $c" >&2; exit 1; fi; "#,
+    r#"fi; fi; "#,
+    r#"exec "$f" agent --serve "$n""#,
+);
 
 /// A host that runs jobs.
 ///
@@ -76,7 +95,8 @@ impl FromStr for Host {
         let is_number = |jobs: &str| jobs.parse::<u32>().is_ok_and(|jobs| jobs > 0);
         let is_name = |login: &str| !login.is_empty() && !login.contains([' ', '\t', '/']);
         // ssh would take it for an option.
-        if !is_name(login) || login.starts_with('-') || login.chars().any(char::is_control) {
+        let is_odd = login.starts_with(['-', '@', '.']);
+        if !is_name(login) || is_odd || login.chars().any(char::is_control) {
             return Err(format!("invalid host `{text}`: expected HOST, USER@HOST or JOBS/HOST"));
         }
         if let Some(jobs) = jobs.filter(|jobs| !is_number(jobs)) {
@@ -182,8 +202,10 @@ impl Connection {
         let path = program.path.to_string_lossy();
         let words = [SCRIPT, "minder", mark, &program.version, &path, &length.to_string()];
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        let mut name = ssh.iter();
-        let mut command = Command::new(name.next().map_or(OsStr::new("ssh"), OsString::as_os_str));
+        // The coordinator asks all processes of a link to end, and the jobs end first.
+        let mut name =
+            minder_os::signals::IGNORING.iter().map(OsStr::new).chain(ssh.iter().map(OsString::as_os_str));
+        let mut command = Command::new(name.next().unwrap_or(OsStr::new("ssh")));
         command.args(name);
         command.args(["-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "--"]);
         command.arg(&host.login).arg(format!("exec /bin/sh -c {}", words.join(" ")));
@@ -279,9 +301,10 @@ impl Connection {
                 return Err(Failed::final_("interrupted"));
             }
             if Instant::now() >= until {
-                let first = match lines.first.is_empty() {
-                    true => String::new(),
-                    false => format!(" but `{}`", shown(&lines.first)),
+                let first = if lines.first.is_empty() {
+                    String::new()
+                } else {
+                    format!(" but `{}`", shown(&lines.first))
                 };
                 return Err(Failed::again(format!("no answer within {} s{first}", GREETING_MAX.as_secs())));
             }
@@ -344,7 +367,7 @@ impl Connection {
     /// Returns the next message. Waits for it until the deadline.
     ///
     /// # Errors
-    /// The bytes are no message, or the operating system cannot wait.
+    /// The bytes are not a message, or the operating system cannot wait.
     pub fn next(&mut self, deadline: Instant) -> io::Result<Received> {
         let mut has_waited = false;
         loop {
@@ -508,12 +531,14 @@ fn check_hello(hello: &Hello, version: &str) -> Result<(), Failed> {
     Err(Failed::final_(text))
 }
 
-/// The errors of ssh and of the script that another try does not change, and what cures them.
-const FINAL: [(&str, &str); 11] = [
+/// The errors of ssh and of the script that another try does not change, and what helps.
+const FINAL: [(&str, &str); 12] = [
     ("Permission denied (", ": a login without a password is needed (ssh-copy-id)"),
     ("Host key verification failed", ": connect once by hand, to accept its key"),
     ("Could not resolve hostname", ""),
     ("Bad configuration option", ""),
+    // Of the shell that starts ssh.
+    ("exec: ", ""),
     ("cannot run programs in", ": its file system may be mounted with `noexec`"),
     ("cannot create directory", ""),
     ("Read-only file system", ""),
@@ -523,7 +548,7 @@ const FINAL: [(&str, &str); 11] = [
     ("Permission denied", ""),
 ];
 
-/// Returns the lines that ssh has written, without those that are no errors.
+/// Returns the lines that ssh has written, except those that report no error.
 fn complaints(errors: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(errors);
     let lines = text.lines().map(str::trim);
@@ -534,9 +559,9 @@ fn complaints(errors: &[u8]) -> Vec<String> {
 /// Returns why ssh has ended, by the last line that it has written.
 fn why_failed(errors: &[u8], exit: Option<ExitStatus>) -> Failed {
     let lines = complaints(errors);
-    for (known, cure) in FINAL {
+    for (known, help) in FINAL {
         if let Some(line) = lines.iter().rev().find(|line| line.contains(known)) {
-            return Failed::final_(format!("{}{cure}", shown(line)));
+            return Failed::final_(format!("{}{help}", shown(line.trim_end_matches('.'))));
         }
     }
     match (lines.last(), exit) {

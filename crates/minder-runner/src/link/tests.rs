@@ -10,7 +10,8 @@ const MOMENT: Duration = Duration::from_millis(50);
 /// Starts a thread that waits for room, and waits until it does.
 fn waiting(room: &Arc<Room>, waker: &Waker) -> thread::JoinHandle<bool> {
     let waits = {
-        let (room, waker) = (Arc::clone(room), waker.clone());
+        let room = Arc::clone(room);
+        let waker = waker.clone();
         thread::spawn(move || room.wait(&waker))
     };
     while !room.state.lock().is_wanted {

@@ -135,6 +135,25 @@ fn halt_ends_the_jobs_of_all_hosts() {
 }
 
 #[test]
+fn second_interrupt_kills_the_jobs() {
+    let Some(hosts) = Hosts::start() else { return };
+    let mut run =
+        hosts.run("", "trap ': >asked' TERM; trap '' INT; : >up; while :; do sleep 0.1; done; true", &["1"]);
+    hosts.wait_for("up");
+    let begun = Instant::now();
+    run.signal(Signal::INT);
+    let cancel = hosts.run_dir().join("rounds/1/cancel");
+    run.wait_until_true("the end of the round", || cancel.exists());
+    // One that follows at once counts as the same key.
+    run.read_for(Duration::from_millis(500));
+    run.signal(Signal::INT);
+    run.wait();
+    assert!(hosts.home("asked").exists(), "the job was not asked to end");
+    assert!(begun.elapsed() < Duration::from_secs(8), "the jobs had their ten seconds");
+    hosts.expect_nothing_left();
+}
+
+#[test]
 fn timeouts_and_retries_are_those_of_the_host() {
     let Some(hosts) = Hosts::start() else { return };
     let script = "echo {} >>tries; case {} in 1) sleep 100;; 2) test $(grep -c 2 tries) -ge 3;; esac";

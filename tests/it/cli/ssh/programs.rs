@@ -10,9 +10,8 @@ use super::*;
 use crate::support::{output, skip};
 
 /// Changes the path of the program in each command, so that it is not found.
-const HIDE: &str =
-    "ForceCommand exec /bin/sh -c \"$(printf %s \"$SSH_ORIGINAL_COMMAND\" | sed s#DIR/program/#/no/such/#)\"";
-const SHELL_PATH: &str = "PATH=DIR/bin:/usr/bin:/bin";
+const HIDE: &str = "ForceCommand exec /bin/sh -c \"$(printf %s \"$SSH_ORIGINAL_COMMAND\" | sed s#@DIR/program/#/no/such/#)\"";
+const SHELL_PATH: &str = "PATH=@DIR/bin:/usr/bin:/bin";
 
 /// Returns the bytes of a small copy of the program.
 fn small_program() -> &'static [u8] {
@@ -40,7 +39,11 @@ fn hosts_without(setup: Setup<'_>) -> Option<(Hosts, PathBuf)> {
 }
 
 fn run(hosts: &Hosts, program: &Path) -> RunOutput {
-    let mut command = hosts.command_of(program, "run --on ssh:2/alpha,2/beta -k --quiet");
+    run_on("ssh:2/alpha", hosts, program)
+}
+
+fn run_on(places: &str, hosts: &Hosts, program: &Path) -> RunOutput {
+    let mut command = hosts.command_of(program, &format!("run --on {places} -k --quiet"));
     command.arg("--ssh").arg(hosts.ssh());
     let ended = Run::start(command.args(["echo {}; ps -o args= -p $PPID >&2", ":::", "1", "2", "3"])).wait();
     hosts.expect_nothing_left();
@@ -58,7 +61,8 @@ fn cached(cache: &Path) -> Vec<PathBuf> {
 #[test]
 fn program_is_copied_once() {
     let Some((hosts, program)) = hosts_without(Setup::default()) else { return };
-    let first = run(&hosts, &program).exit_code(0);
+    // Two agents get a copy at the same time, or one after the other.
+    let first = run_on("ssh:2/alpha,2/beta", &hosts, &program).exit_code(0);
     assert_eq!(first.text(), "1\n2\n3\n");
     let cache = hosts.home(".cache");
     let files = cached(&cache);
@@ -80,7 +84,7 @@ fn program_is_copied_once() {
 
 #[test]
 fn cache_directory_is_that_of_the_host() {
-    let setup = Setup { env: "XDG_CACHE_HOME=DIR/cache", ..Setup::default() };
+    let setup = Setup { env: "XDG_CACHE_HOME=@DIR/cache", ..Setup::default() };
     let Some((hosts, program)) = hosts_without(setup) else { return };
     assert_eq!(run(&hosts, &program).exit_code(0).text(), "1\n2\n3\n");
     assert_eq!(cached(&hosts.dir().join("cache")).len(), 1);
@@ -108,7 +112,8 @@ fn installed_program_of_the_same_version_is_used() {
     let hello = r#"{"protocol":1,"version":"9.9.9","node":"x"}"#;
     let length = format!("\\0\\0\\0\\{:o}", hello.len() + 1);
     install(format!(
-        "#!/bin/sh\n[ $1 = --version ] && echo '{}' && exit\necho $3 hello\nprintf '{length}h%s' '{hello}'; cat >/dev/null\n",
+        "#!/bin/sh\n[ $1 = --version ] && echo '{}' && exit\n\
+         echo $3 hello\nprintf '{length}h%s' '{hello}'; cat >/dev/null\n",
         version.trim()
     ));
     let ended = run(&hosts, &program).exit_code(255);
@@ -129,7 +134,7 @@ fn cache_that_cannot_be_written_is_named() {
 #[test]
 fn cache_whose_programs_cannot_run_is_named() {
     for (options, expected) in [("noexec", "cannot run programs in "), ("ro", "Read-only file system")] {
-        let mount = format!("mount -t tmpfs -o {options} tmpfs DIR/home && exec \"$0\" \"$@\"");
+        let mount = format!("mount -t tmpfs -o {options} tmpfs @DIR/home && exec \"$0\" \"$@\"");
         let enter = ["unshare", "-m", "sh", "-c", &mount];
         if !is_root() || !output(std::process::Command::new("unshare").args(["-m", "true"])).status.success()
         {

@@ -66,6 +66,42 @@ fn refused_connection_is_tried_five_times() {
 }
 
 #[test]
+fn host_that_cannot_run_jobs_is_named() {
+    let cases = [
+        ("TMPDIR=/proc/none", ["alpha: cannot create a directory in `/proc/none`", "no such file"]),
+        ("HOME=/proc/none", ["alpha: cannot change to `/proc/none`", "no such file"]),
+    ];
+    for (env, parts) in cases {
+        let Some(ended) = run(Setup { env, ..Setup::default() }, "ssh:alpha") else { return };
+        expect_line(ended, &parts);
+    }
+}
+
+#[test]
+fn more_connections_than_sshd_accepts_at_once_are_tried_again() {
+    let Some(hosts) = Hosts::with(Setup { server: "MaxStartups 2:100:2", ..Setup::default() }) else {
+        return;
+    };
+    let places = format!("ssh:{}", ["1/alpha"; 8].join(","));
+    let mut command = hosts.on(&places, "--quiet -k");
+    let jobs: Vec<String> = (1..=16).map(|job| job.to_string()).collect();
+    let ended = Run::start(command.arg("echo {}; sleep 0.2").arg(":::").args(&jobs)).wait().exit_code(0);
+    assert_eq!(ended.text(), jobs.iter().map(|job| format!("{job}\n")).collect::<String>());
+    hosts.expect_nothing_left();
+}
+
+#[test]
+fn shared_connection_of_the_client_is_used() {
+    let client = "ControlMaster auto\nControlPath @DIR/control\nControlPersist 2";
+    let Some(hosts) = Hosts::with(Setup { client, ..Setup::default() }) else { return };
+    for _ in 0..2 {
+        let ended = hosts.run("--quiet -k", "echo {}", &["1", "2", "3"]).wait().exit_code(0);
+        assert_eq!(ended.text(), "1\n2\n3\n");
+    }
+    hosts.expect_nothing_left();
+}
+
+#[test]
 fn invalid_places_are_refused() {
     let dir = tempfile::tempdir().expect("create directory");
     let refused = |flags: &[&str], parts: &[&str]| {
@@ -114,7 +150,7 @@ fn invalid_places_are_refused() {
     refused(&["--hosts", "."], &["--hosts: cannot use `.`", "directory"]);
     refused(&["--hosts", "none"], &["--hosts: cannot use `none`"]);
     if !is_root() {
-        fs::set_permissions(dir.path().join("hosts"), std::os::unix::fs::PermissionsExt::from_mode(0))
+        fs::set_permissions(dir.path().join("hosts"), std::os::unix::fs::PermissionsExt::from_mode(0o000))
             .expect("set permissions");
         refused(&["--hosts", "hosts"], &["--hosts: cannot use `hosts`", "ermission denied"]);
     }
@@ -141,5 +177,5 @@ fn program_in_place_of_ssh_that_is_missing_is_named() {
     let mut command = minder("run --on ssh:alpha --ssh no-such-ssh echo ::: 1");
     command.env("MINDER_STATE_DIR", dir.path());
     let ended = Run::start(&command).wait().exit_code(255);
-    assert!(ended.err.contains("alpha: cannot start ssh: "), "{}", ended.err);
+    assert!(ended.err.contains("no-such-ssh: not found"), "{}", ended.err);
 }

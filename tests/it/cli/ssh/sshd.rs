@@ -18,10 +18,10 @@ pub(super) const TWO_HOSTS: &str = "ssh:2/alpha,2/beta";
 /// The time after which nothing of a run is left on a host.
 const LEFT_MAX: Duration = Duration::from_secs(20);
 
-/// What differs from a usual host. `DIR` stands for the directory of the test.
+/// What differs from a usual host. `@DIR` stands for the directory of the test.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Setup<'a> {
-    /// Variables of the session.
+    /// Variables of the session, in place of those with the same name.
     pub(super) env: &'a str,
     /// More lines for the server.
     pub(super) server: &'a str,
@@ -202,7 +202,7 @@ pub(super) fn kill(pid: u32) {
     crate::support::end(pid);
 }
 
-/// Returns those of these processes whose parent is none of them.
+/// Returns those of these processes without those whose parent is one of them.
 pub(super) fn first_of(processes: &[(u32, String)]) -> Vec<u32> {
     let is_child = |pid: u32| processes.iter().any(|(parent, _)| children(*parent).contains(&pid));
     processes.iter().map(|(pid, _)| *pid).filter(|pid| !is_child(*pid)).collect()
@@ -259,7 +259,7 @@ fn start_server(dir: &Path, mark: &str, setup: &Setup<'_>) -> Option<Child> {
     crate::support::catch_ignored_signals();
     let config = dir.join("sshd_config").display().to_string();
     let dir_text = dir.display().to_string();
-    let mut words: Vec<String> = setup.enter.iter().map(|word| word.replace("DIR", &dir_text)).collect();
+    let mut words: Vec<String> = setup.enter.iter().map(|word| word.replace("@DIR", &dir_text)).collect();
     words.extend([SSHD, "-D", "-e", "-f", &config].map(str::to_owned));
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
@@ -282,7 +282,7 @@ fn write_files(dir: &Path, mark: &str, setup: &Setup<'_>, port: u16) {
     let keys = keys().expect("create keys");
     let write = |name: &str, text: &str| {
         let path = dir.join(name);
-        let text = text.replace("DIR", &dir.display().to_string());
+        let text = text.replace("@DIR", &dir.display().to_string());
         fs::write(&path, text).expect("write file");
         let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
         fs::set_permissions(&path, private).expect("set permissions");
@@ -296,9 +296,9 @@ fn write_files(dir: &Path, mark: &str, setup: &Setup<'_>, port: u16) {
     write(
         "sshd_config",
         &format!(
-            "ListenAddress 127.0.0.1\nPort {port}\nHostKey DIR/host\nAuthorizedKeysFile DIR/authorized\n\
+            "ListenAddress 127.0.0.1\nPort {port}\nHostKey @DIR/host\nAuthorizedKeysFile @DIR/authorized\n\
              PidFile none\nStrictModes no\nUsePAM no\nLogLevel VERBOSE\n\
-             SetEnv HOME=DIR/home TMPDIR=DIR/tmp {mark} {env}\n{server}\n"
+             SetEnv {env} HOME=@DIR/home TMPDIR=@DIR/tmp {mark}\n{server}\n"
         ),
     );
     let user = output(std::process::Command::new("id").arg("-un"));
@@ -307,8 +307,8 @@ fn write_files(dir: &Path, mark: &str, setup: &Setup<'_>, port: u16) {
         "ssh_config",
         &format!(
             "{client}\nHost alpha beta gamma delta\n  HostName 127.0.0.1\n  Port {port}\n  User {user}\n\
-             Host *\n  IdentityFile DIR/user\n  IdentitiesOnly yes\n  IdentityAgent none\n  \
-             UserKnownHostsFile DIR/known\n  GlobalKnownHostsFile none\n  StrictHostKeyChecking accept-new\n"
+             Host *\n  IdentityFile @DIR/user\n  IdentitiesOnly yes\n  IdentityAgent none\n  \
+             UserKnownHostsFile @DIR/known\n  GlobalKnownHostsFile none\n  StrictHostKeyChecking accept-new\n"
         ),
     );
 }

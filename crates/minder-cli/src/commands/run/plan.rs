@@ -150,10 +150,10 @@ impl Plan {
     pub(super) fn served(start: &Start) -> Result<Self> {
         let manifest: Manifest =
             serde_json::from_value(start.manifest.clone()).context("the manifest is damaged")?;
-        let run = served::create_dir(&start.run)?;
         let home = std::env::home_dir().context("this user has no home directory")?;
         let dir = start.dir.as_ref().map_or(home.clone(), |dir| home.join(dir.to_os()));
         std::env::set_current_dir(&dir).with_context(|| format!("cannot change to `{}`", dir.display()))?;
+        let run = served::create_dir(&start.run)?;
         let names = start.names.iter().map(OsBytes::to_os).collect();
         let lost_after = protocol::LINK_SILENCE_MAX;
         let agent = AgentConfig { run, attempt: start.attempt, lost_after, is_served: true };
