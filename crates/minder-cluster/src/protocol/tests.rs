@@ -129,7 +129,7 @@ fn message_that_is_too_long_is_not_sent() {
 
 #[test]
 fn agent_is_dead_before_its_jobs_run_elsewhere() {
-    // The deadline of an agent that hangs is three seconds later. A guardian then kills it within two seconds.
+    // The deadline of an agent that hangs is three seconds later, and a guardian kills it two seconds later.
     assert!(AGENT_SILENCE_MAX + Duration::from_secs(3 + 2) < LINK_SILENCE_MAX);
     assert!(BEAT_INTERVAL * 2 < AGENT_SILENCE_MAX);
 }

@@ -10,7 +10,10 @@ use super::*;
 use crate::support::{output, skip};
 
 /// Changes the path of the program in each command, so that it is not found.
-const HIDE: &str = "ForceCommand exec /bin/sh -c \"$(printf %s \"$SSH_ORIGINAL_COMMAND\" | sed s#@DIR/program/#/no/such/#)\"";
+const HIDE: &str = concat!(
+    "ForceCommand exec /bin/sh -c ",
+    r#""$(printf %s "$SSH_ORIGINAL_COMMAND" | sed s#@DIR/program/#/no/such/#)""#,
+);
 const SHELL_PATH: &str = "PATH=@DIR/bin:/usr/bin:/bin";
 
 /// Returns the bytes of a small copy of the program.
