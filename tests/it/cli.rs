@@ -42,6 +42,8 @@ mod on_agents;
 mod agents;
 #[cfg(target_os = "linux")] // Shell lines, and terminals.
 mod attach;
+#[cfg(target_os = "linux")] // An sshd of Debian, and /proc.
+mod ssh;
 mod record;
 mod attempts;
 mod log;

@@ -79,6 +79,25 @@ pub fn apt(packages: &[&str]) -> Result<(), Missing> {
     update_and_install(admin, &absent)
 }
 
+/// Installs the server and the client of ssh, for tests that start a server themselves. Debian starts none,
+/// now and later, if this file exists: the machine is not opened for logins.
+pub(crate) fn ssh() -> Result<(), Missing> {
+    const NO_SERVER: &str = "mkdir -p /etc/ssh && : >/etc/ssh/sshd_not_to_be_run";
+    const PACKAGES: [&str; 2] = ["openssh-server", "openssh-client"];
+    if !installed(PACKAGES[0]) {
+        let mut cmd = match may_install(&PACKAGES)? {
+            Admin::Root => run::command("sh"),
+            Admin::Sudo => {
+                let mut cmd = run::command("sudo");
+                cmd.args(["-n", "sh"]);
+                cmd
+            }
+        };
+        run::run(cmd.args(["-c", NO_SERVER])).map_err(|e| format!("{e:#}; hint: install openssh-server"))?;
+    }
+    apt(&PACKAGES)
+}
+
 /// Installs the newest version that the mirror has, even if an older one is installed.
 pub(crate) fn newest(packages: &[&str]) -> Result<(), Missing> {
     update_and_install(may_install(packages)?, packages)

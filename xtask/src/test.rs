@@ -354,8 +354,9 @@ fn tidy(_: &Options) -> Result<Done> {
 
 /// Programs that tests use: GNU parallel, whose command line `minder` accepts; a terminal and a pager;
 /// readers of manual pages, completions and databases; counters of instructions and processes; the
-/// shells whose quoting is known. A Debian without any of them has the other programs.
-const PEERS: [install::Program; 14] = [
+/// shells whose quoting is known, and one that hosts may have; another clock. A Debian without any of them
+/// has the other programs.
+const PEERS: [install::Program; 16] = [
     install::Program { name: "parallel", package: "parallel" },
     install::Program { name: "make", package: "make" },
     install::Program { name: "less", package: "less" },
@@ -370,6 +371,8 @@ const PEERS: [install::Program; 14] = [
     install::Program { name: "mksh", package: "mksh" },
     install::Program { name: "ksh93", package: "ksh93u+m" },
     install::Program { name: "busybox", package: "busybox" },
+    install::Program { name: "tcsh", package: "tcsh" },
+    install::Program { name: "faketime", package: "faketime" },
 ];
 
 const ASAN_TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -426,6 +429,7 @@ pub(crate) fn run_tests(cmd: &mut Command, name: &str) -> Result<(LeftOut, Vec<S
 /// that the tests run. The steps after it build the other programs.
 fn test(options: &Options) -> Result<Done> {
     let mut left_out: LeftOut = install::programs(&PEERS).err().into_iter().collect();
+    left_out.extend(install::ssh().err());
     // For `--csv` of GNU parallel.
     if !run::succeeds(run::command("perl").args(["-MText::CSV", "-e1"])) {
         left_out.extend(install::apt(&["libtext-csv-perl"]).err());

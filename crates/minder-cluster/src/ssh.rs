@@ -56,7 +56,7 @@ const SCRIPT: &str = concat!(
     r#"umask 077; "#,
     r#"mkdir -p "$c" && t=$(mktemp "$f.XXXXXX") || exit 1; "#,
     r#"if head -c "$s" >"$t" && chmod 700 "$t" && q "$t"; then mv -f "$t" "$f" || exit 1; "#,
-    r#"else rm -f "$t"; exit 1; fi; "#,
+    r#"else rm -f "$t"; echo "cannot run programs in $c" >&2; exit 1; fi; "#,
     r#"fi; fi; "#,
     r#"exec "$f" agent --serve "$n""#,
 );
@@ -202,8 +202,10 @@ impl Connection {
         let path = program.path.to_string_lossy();
         let words = [SCRIPT, "minder", mark, &program.version, &path, &length.to_string()];
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        let mut name = ssh.iter();
-        let mut command = Command::new(name.next().map_or(OsStr::new("ssh"), OsString::as_os_str));
+        // The coordinator asks all processes of a link to end, and the jobs end first.
+        let mut name =
+            minder_os::signals::IGNORING.iter().map(OsStr::new).chain(ssh.iter().map(OsString::as_os_str));
+        let mut command = Command::new(name.next().unwrap_or(OsStr::new("ssh")));
         command.args(name);
         command.args(["-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "--"]);
         command.arg(&host.login).arg(format!("exec /bin/sh -c {}", words.join(" ")));
@@ -234,11 +236,12 @@ impl Connection {
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Hello, Failed> {
         let mut until = Instant::now() + GREETING_MAX;
-        let mut lines = Lines::default();
+        let mut lines = Lines { mark, ..Lines::default() };
         let mut target = String::new();
         loop {
             let Some(line) = self.line(&mut lines, until, stop)? else { continue };
-            let Some(words) = line.strip_prefix(mark) else { continue };
+            // What a shell writes before need not end with a line.
+            let Some((_, words)) = line.split_once(mark) else { continue };
             let (word, rest) = words.trim_start().split_once(' ').unwrap_or((words.trim_start(), ""));
             match word {
                 "where" => {
@@ -275,7 +278,7 @@ impl Connection {
     /// Waits for the next line of the host.
     fn line(
         &mut self,
-        lines: &mut Lines,
+        lines: &mut Lines<'_>,
         until: Instant,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Option<String>, Failed> {
@@ -290,7 +293,9 @@ impl Connection {
             }
             let open = self.wait(until.min(Instant::now() + Duration::from_millis(250)));
             if !open.map_err(|error| Failed::final_(error.to_string()))? && self.arrived.is_empty() {
-                return Err(self.why_closed());
+                let failed = self.why_closed();
+                let is_silent = complaints(&self.errors).is_empty() && !lines.first.is_empty();
+                return Err(if is_silent { Failed::again(shown(&lines.first)) } else { failed });
             }
             if stop() {
                 return Err(Failed::final_("interrupted"));
@@ -460,7 +465,9 @@ impl fmt::Debug for Connection {
 
 /// The lines before the first message.
 #[derive(Debug, Default)]
-struct Lines {
+struct Lines<'a> {
+    /// What lines of the script have in them.
+    mark: &'a str,
     /// What was taken from chunks and is not in a line yet.
     buffer: Vec<u8>,
     /// How much was read.
@@ -469,7 +476,7 @@ struct Lines {
     first: String,
 }
 
-impl Lines {
+impl Lines<'_> {
     /// Takes the next complete line.
     fn take(&mut self, arrived: &mut Vec<u8>) -> Option<String> {
         self.read += arrived.len();
@@ -477,7 +484,7 @@ impl Lines {
         let end = self.buffer.iter().position(|byte| *byte == b'\n')?;
         let line = String::from_utf8_lossy(&self.buffer[..end]).trim_end().to_owned();
         self.buffer.drain(..=end);
-        if self.first.is_empty() {
+        if self.first.is_empty() && !line.contains(self.mark) {
             self.first.clone_from(&line);
         }
         Some(line)
@@ -525,21 +532,33 @@ fn check_hello(hello: &Hello, version: &str) -> Result<(), Failed> {
 }
 
 /// The errors of ssh and of the script that another try does not change, and what helps.
-const FINAL: [(&str, &str); 8] = [
+const FINAL: [(&str, &str); 12] = [
     ("Permission denied (", ": a login without a password is needed (ssh-copy-id)"),
     ("Host key verification failed", ": connect once by hand, to accept its key"),
     ("Could not resolve hostname", ""),
     ("Bad configuration option", ""),
+    // Of the shell that starts ssh.
+    ("exec: ", ""),
+    ("cannot run programs in", ": its file system may be mounted with `noexec`"),
+    ("cannot create directory", ""),
+    ("Read-only file system", ""),
     ("No space left on device", ""),
     ("Disk quota exceeded", ""),
     ("version `GLIBC_", ": the statically linked program of the release runs there"),
     ("Permission denied", ""),
 ];
 
+/// Returns the lines that ssh has written, except those that report no error.
+fn complaints(errors: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(errors);
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("Warning: Permanently added"));
+    lines.map(str::to_owned).collect()
+}
+
 /// Returns why ssh has ended, by the last line that it has written.
 fn why_failed(errors: &[u8], exit: Option<ExitStatus>) -> Failed {
-    let text = String::from_utf8_lossy(errors);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines = complaints(errors);
     for (known, help) in FINAL {
         if let Some(line) = lines.iter().rev().find(|line| line.contains(known)) {
             return Failed::final_(format!("{}{help}", shown(line.trim_end_matches('.'))));

@@ -27,6 +27,23 @@ pub fn number(name: &str) -> Option<i32> {
     system::number(name)
 }
 
+/// The words in front of a command that make it ignore the signals which ask a process to end. A program
+/// that keeps ignored signals ignored, as ssh(1) does, then ends by itself, or by `SIGKILL`.
+///
+/// - Windows: none.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// let (shell, words) = minder_os::signals::IGNORING.split_first().unwrap();
+/// let mut command = std::process::Command::new(shell);
+/// let status = command.args(words).args(["sh", "-c", "kill -TERM $$; exit 3"]).status()?;
+/// assert_eq!(status.code(), Some(3));
+/// # }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub const IGNORING: &[&str] =
+    if cfg!(unix) { &["/bin/sh", "-c", r#"trap '' HUP INT QUIT TERM; exec "$@""#, "sh"] } else { &[] };
+
 /// Returns whether a process that ended with this exit code or by this signal may have been killed.
 ///
 /// - Unix: by a signal.
