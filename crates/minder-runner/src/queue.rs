@@ -37,7 +37,7 @@ use crate::input::ArgumentReader;
 use crate::input::JobArgs;
 use crate::input::Order;
 use crate::input::Ordered;
-use crate::remote_results::{RemoteResult, RemoteResults};
+use crate::remote_results::{OnAgents, RemoteResult, RemoteResults};
 use crate::resume::ResumeFilter;
 use crate::splitter::InputBlock;
 use crate::splitter::InputQueue;
@@ -158,7 +158,7 @@ pub(crate) struct JobQueue {
     /// The number of jobs, if it was known before anything was read.
     early_total: Option<u64>,
     /// How many jobs run on agents, or wait there. Then the source has only the jobs of this attempt.
-    on_agents: Option<Arc<AtomicU64>>,
+    pub(crate) on_agents: Option<Arc<OnAgents>>,
     /// Decides which jobs are skipped.
     resume: Arc<ResumeFilter>,
     /// The source for the reader thread, and a file whose records are to be counted. Each is taken
@@ -218,7 +218,7 @@ impl JobQueue {
             _ => (None, None),
         };
         let on_agents =
-            if let JobSource::Remote(remote) = &source { Some(Arc::clone(&remote.open)) } else { None };
+            if let JobSource::Remote(remote) = &source { Some(Arc::clone(&remote.on_agents)) } else { None };
         let skipped = |total| if on_agents.is_none() { resume.skipped(total) } else { 0 };
         let total = known_total.or(total.map(|total| total - skipped(total)));
         let (inline_source, thread_source) =
@@ -261,7 +261,7 @@ impl JobQueue {
 
     /// Returns how many jobs run on agents, or wait there.
     pub(crate) fn on_agents(&self) -> u64 {
-        self.on_agents.as_ref().map_or(0, |jobs| jobs.load(Ordering::Relaxed))
+        self.on_agents.as_ref().map_or(0, |jobs| jobs.open.load(Ordering::Relaxed))
     }
 
     /// Returns how many jobs there were to run, if the input was read to its end.

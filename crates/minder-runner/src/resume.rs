@@ -188,7 +188,8 @@ impl ResumeFilter {
         changed(format!("it ends at offset {}, and block {next} started at {}", range.end, known.start))
     }
 
-    fn done(&self) -> &JobSet {
+    /// Returns the jobs that have finished.
+    pub(crate) fn done(&self) -> &JobSet {
         &self.progress.done
     }
 }

@@ -210,7 +210,9 @@ fn source(
     let Some(agents) = &config.record.agents else {
         return Ok((None, job_source(config, arguments, slots, Some(recorder), observer)?));
     };
-    let (coordinator, results) = Coordinator::begin(config, agents, arguments, recorder, filter)?;
+    let (coordinator, mut results) = Coordinator::begin(config, agents, arguments, recorder, filter)?;
+    // The halt policy counts each result at once.
+    results.in_order = config.view == OutputView::Ordered && config.control.halt.is_none();
     Ok((Some(coordinator), JobSource::Remote(Box::new(results))))
 }
 

@@ -50,14 +50,14 @@ impl Spooler {
     fn copy(&self, mut arguments: ArgumentReader) -> Result<()> {
         // The lock is not held while the input is read.
         while let Some(item) = arguments.next_arguments()? {
-            let columns = match item {
-                JobArgs::Columns(columns) => columns,
-                JobArgs::Unfit(why) => bail!("{why}: such a job cannot be given to agents"),
-            };
-            let columns: Vec<OsBytes> =
-                columns.iter().map(|column| OsBytes::from(column.as_os_str())).collect();
             let state = &mut *self.0.lock();
-            state.spool.push(&columns)?;
+            match item {
+                JobArgs::Columns(columns) => {
+                    let columns = columns.iter().map(|column| OsBytes::from(column.as_os_str()));
+                    state.spool.push(&columns.collect::<Vec<_>>())?;
+                }
+                JobArgs::Unfit(why) => _ = state.spool.push_unfit(why.encode().as_bytes())?,
+            }
             if state.spool.unpublished() >= PUBLISH_JOBS {
                 state.publish()?;
             }
