@@ -212,6 +212,7 @@ fn attach(
         jobs: Some(jobs.clone()),
         unshown,
         agents: attachment.agents.lock().take().map(OtherAgents::new),
+        attempt: Some(attachment.attempt),
         unwanted: None,
         shown: attachment.shown.clone(),
         lost,

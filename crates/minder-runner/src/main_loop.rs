@@ -196,6 +196,10 @@ fn snapshot(context: &RunContext<'_>, elapsed: Duration, names_max: usize) -> Sn
     let oldest = context.job_table.oldest(names_max);
     let mut counts = context.pool.counts();
     counts.running += context.queue.on_agents();
+    if let Some(waiting) = &context.queue.on_agents {
+        counts.succeeded += waiting.succeeded.load(Ordering::Relaxed);
+        counts.failed += waiting.failed.load(Ordering::Relaxed);
+    }
     Snapshot {
         counts,
         total: context.queue.total(),

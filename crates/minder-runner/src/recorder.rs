@@ -1,5 +1,7 @@
 //! Writes the record of a run: the journal and the joblog.
 
+use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,6 +29,8 @@ use crate::run_holder::{self, RunHolder};
 use crate::text::format_error;
 use crate::text::os_error_text;
 use minder::{Charge, Signal};
+use minder_cluster::claim::Claims;
+use minder_cluster::round::Round;
 use minder_os::files::{create_private_file, create_unnamed_file};
 use minder_os::host_stats::{self, ProcessorTimes};
 use minder_record::agents;
@@ -34,7 +38,7 @@ use minder_record::event::{AttemptFinished, AttemptHost, FAILED, JobList, Journa
 use minder_record::job_set::JobSet;
 use minder_record::joblog::{self, Joblog};
 use minder_record::manifest::{InputSource, Manifest};
-use minder_record::reader::{Corruption, read_journal};
+use minder_record::reader::{Corruption, Start, visit_starts};
 use minder_record::run_state::{ComparedArgs, RunState};
 use minder_record::stale_output::{self, OUTPUT_ELSEWHERE};
 use minder_record::writer::{JournalWriter, RunLock, remove_outputs, stored_name};
@@ -109,8 +113,11 @@ impl ResumeState {
                     );
                 }
                 for attempt in missing_attempts(dir)? {
-                    observer.notice(&Notice::AttemptMissing { attempt, dir: dir.clone() });
+                    let what = format!("attempt {attempt}");
+                    observer.notice(&Notice::PartMissing { what, dir: dir.clone() });
                 }
+                missing_agents(dir, &progress, observer)
+                    .with_context(|| format!("cannot read the record in `{}`", dir.display()))?;
                 let Kept { unshown, lost } = earlier_output::read(dir, &mut progress, mode, config, observer);
                 let agents = earlier_output::check_agents(dir, &mut progress, config, observer)
                     .with_context(|| format!("cannot read the record in `{}`", dir.display()))?;
@@ -181,6 +188,37 @@ fn missing_attempts(dir: &Path) -> Result<Vec<u32>> {
         .and_then(|found| Ok((found, store::last_attempt(dir)?)))
         .with_context(context)?;
     Ok((1..=last).filter(|attempt| !found.contains(attempt)).take(MISSING_NAMED_MAX).collect())
+}
+
+/// Reports agents without a directory that have claimed jobs which are not done.
+fn missing_agents(dir: &Path, progress: &RunState, observer: &dyn Observer) -> io::Result<()> {
+    let known = agents::keys(dir)?;
+    let mut missing = BTreeSet::new();
+    for attempt in Round::attempts(dir)? {
+        let Ok(round) = Round::open(dir, attempt) else { continue };
+        let claims = Claims::open(round.dir());
+        let epochs = claims.epochs()?;
+        // If journals have all claims, the files of claims need not be read.
+        if epochs.len() as u64 == progress.claims.get(&attempt).copied().unwrap_or(0) {
+            continue;
+        }
+        for (number, epoch) in epochs {
+            let Some(claim) = claims.read(number, epoch)? else { continue };
+            let mut jobs = claim.first..=claim.last;
+            if known.binary_search(&claim.agent).is_err()
+                && jobs.any(|job| round.contains(job) && !progress.done.contains(job))
+            {
+                missing.insert(claim.agent);
+            }
+        }
+    }
+    if let Some(agent) = missing.first() {
+        let more = missing.len() - 1;
+        let others = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+        let what = format!("agent {agent}{others}");
+        observer.notice(&Notice::PartMissing { what, dir: dir.to_owned() });
+    }
+    Ok(())
 }
 
 impl RunRecorder {
@@ -604,17 +642,22 @@ fn read_joblog(path: &Path, observer: &dyn Observer) -> Result<RunState> {
 fn missing_lines(dir: &Path, path: &Path, resume_state: &ResumeState, config: &RunConfig) -> Result<Vec<u8>> {
     let logged = if path.is_file() { joblog::read(path)?.0.done } else { JobSet::default() };
     let mut lines = Vec::new();
-    for attempt in store::attempts(dir)? {
-        read_journal(&dir.join(store::attempt_name(attempt)), |event| {
-            if let JournalEvent::JobFinished(ended) = event
-                && !logged.contains(ended.job)
-                && !resume_state.lost.contains(ended.job)
-                && (!config.record.by_joblog || resume_state.waiting.contains(ended.job))
-            {
-                joblog::encode(&ended, command_of(&ended.args, ended.job, 1, config).as_bytes(), &mut lines);
-            }
-        })?;
-    }
+    let filter = &resume_state.filter;
+    visit_starts(dir, &mut |start| {
+        let Start { agent, node, counts, is_tried, ended, .. } = start;
+        // This attempt takes the other results of agents, and adds their lines.
+        let is_taken = agent.is_none() || filter.was_taken(ended.job);
+        if counts
+            && !is_tried
+            && is_taken
+            && !logged.contains(ended.job)
+            && !resume_state.lost.contains(ended.job)
+            && (!config.record.by_joblog || resume_state.waiting.contains(ended.job))
+        {
+            let command = command_of(&ended.args, ended.job, 1, config);
+            joblog::encode(&ended, node.as_deref(), command.as_bytes(), &mut lines);
+        }
+    })?;
     Ok(lines)
 }
 
