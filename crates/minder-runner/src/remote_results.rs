@@ -268,8 +268,10 @@ impl RemoteResults {
         Ok(())
     }
 
-    fn message(&self) -> String {
-        self.agents.message().map(|line| format!(": {line}")).unwrap_or_default()
+    /// Returns what an agent has written, for the end of a message.
+    pub(crate) fn message(&self) -> String {
+        let line = LocalAgents::message(self.rounds.values().cloned());
+        line.map(|line| format!(": {line}")).unwrap_or_default()
     }
 
     /// Reads what the agents have written since the last call.

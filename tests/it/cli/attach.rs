@@ -297,6 +297,38 @@ fn interrupt_asks_on_a_terminal() {
 }
 
 #[test]
+fn closed_output_of_a_later_coordinator_leaves_the_agents_alone() {
+    let on = OnAgents::new();
+    let script = format!("case {{}} in 2) {WAITS};; esac; echo {{}}");
+    on.detach("-k", &script, &["1", "2"]);
+    on.wait_for_results(1);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "\"$0\" attach | :", MINDER]).current_dir(on.dir.path());
+    shell.env("MINDER_STATE_DIR", on.dir.path().join("state"));
+    Run::start(&shell).wait();
+    assert!(!on.working().is_empty());
+    go_on(&on);
+    assert_eq!(Run::start(&on.command("attach")).wait().exit_code(0).text(), "1\n2\n");
+}
+
+#[test]
+fn resumed_run_may_be_detached_from() {
+    let on = OnAgents::new();
+    let run = on.start("", &format!(": >up; {WAITS}; echo {{}}"), &["1", "2"]);
+    on.wait_for("up");
+    run.signal(Signal::INT);
+    run.wait().killed_by(Signal::INT);
+    let ended = Run::start(&on.command("resume --detach")).wait().exit_code(0);
+    let again = Run::start(&on.command("resume --detach")).wait().exit_code(0);
+    assert_eq!(ended.text(), again.text());
+    assert_eq!(on.working().len(), 3, "the second one starts none");
+    go_on(&on);
+    let ended = Run::start(&on.command("attach")).wait().exit_code(0);
+    let shown = ended.text();
+    assert_eq!(sorted(&shown), ["1", "2"]);
+}
+
+#[test]
 fn cancelled_run_can_be_resumed() {
     let on = OnAgents::new();
     let script = format!("case {{}} in 3|4) : >up{{}}; {WAITS};; esac; echo {{}}");
