@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use minder::{Child, Command, Group, Kill, KillStep, Stdio, Termination};
+use minder::{Child, Command, ErrorKind, Group, Kill, KillStep, Stdio, Termination};
 use minder_cluster::agents::RoundAgents;
 use minder_cluster::round::Round;
 use minder_os::files::{create_private_file, open_no_follow};
@@ -39,8 +39,6 @@ pub(crate) struct LocalAgents {
 #[derive(Debug, Default)]
 struct State {
     agents: Vec<Child>,
-    /// The files with the messages of the agents.
-    messages: Vec<PathBuf>,
     /// The rounds to cancel when the agents are to end.
     rounds: Vec<Arc<Round>>,
 }
@@ -59,7 +57,7 @@ impl LocalAgents {
     ) -> Result<()> {
         self.take_round(round);
         for (place, number) in config.places.iter().zip(1..) {
-            let path = round.dir().join(format!("agent-{number}.log"));
+            let path = log_path(round, number);
             let messages =
                 create_private_file(&path).with_context(|| format!("cannot create `{}`", path.display()))?;
             let mut command = Command::new(&config.program);
@@ -73,10 +71,12 @@ impl LocalAgents {
             }
             command.arg(run);
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(messages).group(Group::Session);
-            let agent = command.spawn().context("cannot start an agent")?;
-            let state = &mut *self.state.lock();
-            state.agents.push(agent);
-            state.messages.push(path);
+            let agent = match command.spawn() {
+                // Where there are no sessions, Ctrl-C on the terminal does not reach another group, either.
+                Err(error) if error.kind() == ErrorKind::Unsupported => command.group(Group::New).spawn(),
+                spawned => spawned,
+            };
+            self.state.lock().agents.push(agent.context("cannot start an agent")?);
         }
         Ok(())
     }
@@ -114,10 +114,13 @@ impl LocalAgents {
         Ok(!state.agents.is_empty())
     }
 
-    /// Returns the first line that an agent has written.
-    pub(crate) fn message(&self) -> Option<String> {
-        let state = self.state.lock();
-        state.messages.iter().find_map(|path| first_line(path).ok()?)
+    /// Returns the first line that an agent of a round has written.
+    pub(crate) fn message(rounds: impl Iterator<Item = Arc<Round>>) -> Option<String> {
+        let lines = |round: Arc<Round>| {
+            let lines = (1_u32..).map_while(|number| first_line(&log_path(&round, number)).ok());
+            lines.flatten().next()
+        };
+        rounds.into_iter().find_map(lines)
     }
 
     /// Returns whether the agents were asked to end.
@@ -193,6 +196,12 @@ impl OtherAgents {
         }
         self.agents.may_work()
     }
+}
+
+/// Returns the file with the messages of an agent that a coordinator has started. An agent is quiet, so it
+/// writes few.
+fn log_path(round: &Round, number: u32) -> PathBuf {
+    round.dir().join(format!("agent-{number}.log"))
 }
 
 /// Returns a child that has not exited.

@@ -1,7 +1,8 @@
 //! Writes the record of a run: the journal and the joblog.
 
-use std::collections::BTreeSet;
-use std::io;
+use std::collections::{BTreeSet, HashSet};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -72,6 +73,8 @@ pub(crate) struct RunRecorder {
     stored: Option<Arc<StoredFile>>,
     /// What excludes other coordinators, if the jobs run on agents.
     holder: Option<RunHolder>,
+    /// The beginnings of joblog lines that an earlier coordinator wrote before it showed the output.
+    logged: HashSet<Vec<u8>>,
 }
 
 /// The variables that are recorded. They often explain why a job failed, and contain nothing secret.
@@ -290,17 +293,35 @@ impl RunRecorder {
             recorder.output_dirs.push(recorder.dir.clone());
         }
         if let Some(path) = &config.record.joblog {
-            let opened = Joblog::open(path, config.record.mode.is_some() || config.record.joblog_append);
-            let joblog = opened.with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
-            if joblog.was_cut() {
-                observer.notice(&Notice::JoblogTruncated { path: path.clone() });
-            }
-            joblog
-                .append(&missing_lines)
-                .with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
-            recorder.joblog = Some(joblog);
+            recorder.open_joblog(path, config, &missing_lines, &resume_state.filter, observer)?;
         }
         Ok((recorder, resume_state))
+    }
+
+    /// Opens the joblog, and adds the lines that are missing there.
+    fn open_joblog(
+        &mut self,
+        path: &Path,
+        config: &RunConfig,
+        missing_lines: &[u8],
+        filter: &ResumeFilter,
+        observer: &dyn Observer,
+    ) -> Result<()> {
+        let cannot = || format!("cannot write the joblog `{}`", path.display());
+        let opened = Joblog::open(path, config.record.mode.is_some() || config.record.joblog_append);
+        let joblog = opened.with_context(cannot)?;
+        if joblog.was_cut() {
+            observer.notice(&Notice::JoblogTruncated { path: path.to_owned() });
+        }
+        joblog.append(missing_lines).with_context(cannot)?;
+        self.joblog = Some(joblog);
+        // It may be a pipe.
+        if self.holder.is_some() && config.record.mode.is_some() && path.is_file() {
+            let shown = filter.attachment().map(|(attachment, _)| &attachment.shown);
+            let logged = logged(path, shown);
+            self.logged = logged.with_context(|| format!("cannot read the joblog `{}`", path.display()))?;
+        }
+        Ok(())
     }
 
     /// Records what the attempt has to run with.
@@ -359,6 +380,11 @@ impl RunRecorder {
     /// Returns what excludes other coordinators, if the jobs run on agents.
     pub(crate) fn holder(&self) -> Option<&RunHolder> {
         self.holder.as_ref()
+    }
+
+    /// Returns whether the joblog has this line already.
+    pub(crate) fn is_logged(&self, line: &[u8]) -> bool {
+        !self.logged.is_empty() && self.logged.contains(line_key(line))
     }
 
     pub(crate) fn has_joblog(&self) -> bool {
@@ -636,6 +662,28 @@ fn read_joblog(path: &Path, observer: &dyn Observer) -> Result<RunState> {
     damage.torn_tail = false;
     report_damage(&format!("the joblog `{}`", path.display()), &damage, observer);
     Ok(progress)
+}
+
+/// Returns the beginning of a joblog line that no other has: the job, the host, and the start.
+fn line_key(line: &[u8]) -> &[u8] {
+    let end = memchr::memchr_iter(b'\t', line).nth(2).unwrap_or(line.len());
+    &line[..end]
+}
+
+/// Returns the beginnings of the lines of a joblog, without those of jobs whose output was shown.
+fn logged(path: &Path, shown: Option<&JobSet>) -> std::io::Result<HashSet<Vec<u8>>> {
+    let mut reader = BufReader::new(File::open(path)?);
+    let mut logged = HashSet::new();
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        let job =
+            line.split(|byte| *byte == b'\t').next().and_then(|job| str::from_utf8(job).ok()?.parse().ok());
+        if job.is_some_and(|job| shown.is_none_or(|shown| !shown.contains(job))) {
+            logged.insert(line_key(&line).to_owned());
+        }
+        line.clear();
+    }
+    Ok(logged)
 }
 
 /// Returns the joblog lines of jobs that are in the journal but not in the joblog.

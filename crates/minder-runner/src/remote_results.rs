@@ -379,8 +379,10 @@ impl RemoteResults {
         self.found.values().map(JobSet::len).sum()
     }
 
-    fn message(&self) -> String {
-        self.agents.message().map(|line| format!(": {line}")).unwrap_or_default()
+    /// Returns what an agent has written, for the end of a message.
+    pub(crate) fn message(&self) -> String {
+        let line = LocalAgents::message(self.rounds.values().cloned());
+        line.map(|line| format!(": {line}")).unwrap_or_default()
     }
 
     /// Returns `None` instead of an error that may pass: no descriptor is free, or a server does not answer.

@@ -162,11 +162,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let main_loop = MainLoop::new(workers, &main_poller);
     // No job starts before the guardians are ready.
     guard.wait_ready()?;
-    queue.start_reading(&pool)?;
-    if observer.wants_total() {
-        queue.start_counting();
-    }
-    pool.set_total(queue.total());
+    start_reading(&queue, &pool, &*observer)?;
     let job_table = job_table(&config, &*observer);
     let admission = setup::admission(&config, &environment, jobserver, &pool, &job_table, &observer)?;
     let context = RunContext {
@@ -189,16 +185,27 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
         earlier_output: std::sync::Once::new(),
         status: RunStatus::default(),
         main_poller: &main_poller,
+        coordinator: coordinator.as_ref(),
     };
     recorder.begin();
     let (stats, signal) = run_threads(&context, &main_loop, &mut sets, guard, started_at);
-    end_agents(coordinator.as_ref(), &context, guard);
+    end_agents(&context, guard);
     write_rest(&context);
     findings.notices().for_each(|notice| observer.notice(&notice));
-    let report = outcome::report(&context, stats, signal, guard.orphans(), started_at.elapsed());
-    let report = finish(&context, &filter, jobs, report);
+    let ended = outcome::report(&context, stats, signal, guard.orphans(), started_at.elapsed());
+    let report = finish(&context, &filter, jobs, ended);
     main_loop.wait_for_readers(guard, &context, &report);
     Ok(report)
+}
+
+/// Starts the threads that read the input, and those that count the jobs.
+fn start_reading(queue: &Arc<JobQueue>, pool: &Arc<JobPool<Task>>, observer: &dyn Observer) -> Result<()> {
+    queue.start_reading(pool)?;
+    if observer.wants_total() {
+        queue.start_counting();
+    }
+    pool.set_total(queue.total());
+    Ok(())
 }
 
 /// Opens the record. A coordinator of agents begins to show that it works.
@@ -234,8 +241,8 @@ fn detach(
 }
 
 /// Ends the agents, unless they continue without this process.
-fn end_agents(coordinator: Option<&Coordinator>, context: &RunContext<'_>, guard: &mut ProcessGuard) {
-    let Some(coordinator) = coordinator else { return };
+fn end_agents(context: &RunContext<'_>, guard: &mut ProcessGuard) {
+    let Some(coordinator) = context.coordinator else { return };
     // The run does not depend on a later coordinator that cannot do its work.
     let has_failed =
         context.status.has_failed() || context.queue.has_error() || context.sequencer.stdio.is_broken();

@@ -103,6 +103,15 @@ impl OnAgents {
         }
     }
 
+    /// Waits until a file has this number of lines.
+    pub(super) fn wait_for_lines(&self, name: &str, lines: usize) {
+        let until = Instant::now() + PATIENCE;
+        while fs::read_to_string(self.dir.path().join(name)).unwrap_or_default().lines().count() < lines {
+            assert!(Instant::now() < until, "`{name}` has fewer lines");
+            std::thread::park_timeout(Duration::from_millis(10)); // There is no event for a line of a file.
+        }
+    }
+
     /// Returns the lines of a file that jobs have written.
     pub(super) fn lines(&self, name: &str) -> Vec<String> {
         let mut lines: Vec<String> = fs::read_to_string(self.dir.path().join(name))

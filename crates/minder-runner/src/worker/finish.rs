@@ -215,10 +215,7 @@ impl<'a> Finisher<'a> {
             let job = self.name(attempt, task);
             context.observer.notice(&Notice::CannotRun { job, reason: why.clone() });
         }
-        if context.recorder.has_joblog() {
-            let command = command_of(&self.args(task), task.number, attempt.slot, context.config);
-            joblog::encode(ended, result.node.as_deref(), command.as_bytes(), &mut self.events.joblog);
-        }
+        self.log_remote(attempt, task, result);
 
         // Its output, in the files of the agent.
         let mut output = GatheredOutput::default();
@@ -249,6 +246,20 @@ impl<'a> Finisher<'a> {
         self.push(&mut output, finished);
         self.flush_if_full();
         Ok(failure.map(|_| status))
+    }
+
+    /// Adds the joblog line of a job that an agent has run, unless an earlier coordinator did.
+    fn log_remote(&mut self, attempt: Attempt, task: &Task, result: &RemoteResult) {
+        let recorder = self.context.recorder;
+        if recorder.has_joblog() {
+            let command = command_of(&self.args(task), task.number, attempt.slot, self.context.config);
+            let before = self.events.joblog.len();
+            let node = result.node.as_deref();
+            joblog::encode(&result.ended, node, command.as_bytes(), &mut self.events.joblog);
+            if recorder.is_logged(&self.events.joblog[before..]) {
+                self.events.joblog.truncate(before);
+            }
+        }
     }
 
     fn args(&self, task: &Task) -> Vec<OsBytes> {

@@ -13,6 +13,7 @@ use minder_runner::config::ResumeMode;
 use crate::commands::log::{LAST, find, last_here, run_id};
 use crate::flags::{AttachFlags, AttemptFlags, Flags, OnInterrupt, RunFlags, Verb, resume_error_line};
 use crate::recorded::command_text;
+use crate::run_agents::is_detached;
 
 /// A run to resume by its id, and the flags of this attempt.
 #[derive(Debug)]
@@ -133,10 +134,12 @@ fn flags_after(words: &[OsString]) -> Result<AttemptFlags> {
     }
 }
 
-/// Returns the newest run with agents whose end is not recorded.
+/// Returns the newest run with agents whose end is not recorded, or on which agents work.
 fn detached_run(root: &Path) -> Result<PathBuf> {
-    let is_open =
-        |run: &store::RunEntry| round::newest(&run.dir).is_ok_and(|it| it.is_some()) && !is_ended(&run.dir);
+    let is_open = |run: &store::RunEntry| {
+        let has_round = round::newest(&run.dir).is_ok_and(|round| round.is_some());
+        has_round && (!is_ended(&run.dir) || is_detached(&run.dir))
+    };
     let run = store::list(root)?.into_iter().find(is_open);
     Ok(run.context("no run on agents is without an end (`minder attach RUN` shows what is left of one)")?.dir)
 }
