@@ -326,8 +326,9 @@ fn job_table(config: &RunConfig, observer: &dyn Observer) -> Arc<JobTable> {
 
 /// Returns the number of worker threads for this number of slots and of jobs.
 fn worker_count(config: &RunConfig, slots: usize, jobs: Option<u64>) -> usize {
-    // One worker thread prints the command lines in the order of the starts, as GNU parallel does.
-    let most = if config.verbose { 1 } else { WORKERS_MAX };
+    // One worker thread prints the command lines in the order of the starts, as GNU parallel does. The
+    // results of agents need no more, and each takes descriptors.
+    let most = if config.verbose || config.record.agents.is_some() { 1 } else { WORKERS_MAX };
     most.min(slots).min(jobs.map_or(WORKERS_MAX, |total| total.max(1) as usize))
 }
 
@@ -413,8 +414,9 @@ fn run_worker(context: &RunContext<'_>, set: &mut ChildSet, index: usize, worker
     });
     let recorder = context.recorder;
     let mut store = recorder.store(index);
-    // Before the first job, so that no job runs in vain.
+    // Before the first job, so that no job runs in vain. Agents save output themselves.
     if recorder.is_kept()
+        && context.config.record.agents.is_none()
         && let Err(error) = store.append(&[], recorder.syncs())
     {
         context.fail(context.committer.cannot_save(&error));
