@@ -1,5 +1,7 @@
 //! Agents: processes that share the jobs of a run, in a directory that all of them see.
 
+mod record;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -16,6 +16,7 @@ use crate::ui::message;
 use minder_record::event::{JobFinished, JournalEvent};
 use minder_record::job_set::JobSet;
 use minder_record::manifest::Manifest;
+use minder_record::merge::{AgentEvent, Rounds};
 use minder_record::reader::{last_started, tail_from};
 use minder_record::store::{attempt_name, attempts, is_alive};
 use minder_ui::rows::Format;
@@ -34,21 +35,27 @@ pub(super) fn run(
 ) -> Result<()> {
     let manifest = Manifest::read(dir).ok();
     let request = manifest.as_ref().map(|manifest| Request::of(manifest, dir));
-    let mut printer = Printer::new(out, &run_id(dir), format, filter.failed)?;
+    let mut printer = Printer::new(out, &run_id(dir), format, (filter.failed, false))?;
     let poller = Poller::new()?;
     let mut events = Events::new();
     let mut offsets = BTreeMap::new();
+    let mut rounds = Rounds::default();
     let mut running = RunningJobs::default();
     loop {
         // Checked before reading: everything written before the lock was released is then read.
         let alive = is_alive(dir);
         let mut print_error = None;
-        let result = read_new_events(dir, &mut offsets, |attempt, job| {
+        let result = read_new_events(dir, &mut offsets, &mut |attempt, job| {
             running.note_end(attempt, job.job);
             if print_error.is_none() && filter.accepts(&job, request.as_ref()) {
-                print_error = printer.print(&job).err();
+                print_error = printer.print(&job, None).err();
             }
         });
+        read_agents(dir, &mut rounds, &mut |event| {
+            if print_error.is_none() && filter.accepts(&event.ended, request.as_ref()) {
+                print_error = printer.print(&event.ended, Some((event.agent, event.node))).err();
+            }
+        })?;
         if let Some(error) = print_error {
             return Err(error.into());
         }
@@ -122,7 +129,7 @@ impl RunningJobs {
 fn read_new_events(
     dir: &Path,
     offsets: &mut BTreeMap<u32, u64>,
-    mut print: impl FnMut(u32, JobFinished),
+    print: &mut dyn FnMut(u32, JobFinished),
 ) -> Result<()> {
     let context = || format!("cannot read the record of run {}", run_id(dir));
     for number in attempts(dir).with_context(context)? {
@@ -146,6 +153,20 @@ fn read_new_events(
     Ok(())
 }
 
+/// Reads the results that were appended to the journals of agents since the last call.
+fn read_agents(dir: &Path, rounds: &mut Rounds, print: &mut dyn FnMut(AgentEvent<'_>)) -> Result<()> {
+    rounds.add_agents(dir).with_context(|| format!("cannot read the record of run {}", run_id(dir)))?;
+    rounds.read_more(&|_| 0);
+    for (_, round) in rounds.rounds_mut() {
+        round.visit(|event| {
+            if event.counts && !event.is_tried {
+                print(event);
+            }
+        });
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,7 +184,7 @@ mod tests {
         let mut offsets = BTreeMap::new();
         let new_jobs = |offsets: &mut BTreeMap<u32, u64>| {
             let mut jobs = Vec::new();
-            read_new_events(dir.path(), offsets, |_, job| jobs.push(job.job)).expect("read journal");
+            read_new_events(dir.path(), offsets, &mut |_, job| jobs.push(job.job)).expect("read journal");
             jobs
         };
         assert_eq!(new_jobs(&mut offsets), [0; 0]);

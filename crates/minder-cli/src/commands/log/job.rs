@@ -90,7 +90,9 @@ impl RecordedJob<'_> {
         let request = self.request.as_ref();
         let mut columns: Vec<String> = JOBS.columns.iter().map(|name| (*name).to_owned()).collect();
         columns.extend(["command", "cwd", "environment", "output"].map(str::to_owned));
-        let mut values = job_row(id, job);
+        let start = &self.starts.all[self.starts.shown];
+        let place = start.agent.map(|agent| (agent, start.node.as_deref()));
+        let mut values = job_row(id, job, place);
         let files = places(dir, waiting).iter().map(|path| OsBytes::from(path.as_os_str())).collect();
         values.extend([
             request.and_then(|request| request.command(job)).map_or(Value::Null, Value::Text),
