@@ -172,21 +172,9 @@ impl Rounds {
         Ok(())
     }
 
-    /// Reads the claims and seals that known agents have appended. A journal is opened if its length has
-    /// changed. On some network file systems that shows late: `announced` returns how long the journal of an
-    /// agent is at least.
+    /// Reads what known agents of all rounds have appended. See [`Round::read_more`].
     pub fn read_more(&mut self, announced: &dyn Fn(AgentKey) -> u64) {
-        for round in self.by_attempt.values_mut() {
-            let mut seals = Vec::new();
-            for agent in &mut round.agents {
-                agent.error = None;
-                // An agent that has recorded its end writes nothing more.
-                if agent.finished.is_none() {
-                    agent.error = agent.read_more(announced, &mut seals).err();
-                }
-            }
-            round.add_seals(seals);
-        }
+        self.by_attempt.values_mut().for_each(|round| round.read_more(announced));
     }
 
     /// Returns the numbers of the attempts that have submitted a round, in ascending order.
@@ -383,6 +371,21 @@ impl Round {
         }
     }
 
+    /// Reads the claims and seals that known agents have appended. A journal is opened if its length has
+    /// changed. On some network file systems that shows late: `announced` returns how long the journal of an
+    /// agent is at least.
+    pub fn read_more(&mut self, announced: &dyn Fn(AgentKey) -> u64) {
+        let mut seals = Vec::new();
+        for agent in &mut self.agents {
+            agent.error = None;
+            // An agent that has recorded its end writes nothing more.
+            if agent.finished.is_none() {
+                agent.error = agent.read_more(announced, &mut seals).err();
+            }
+        }
+        self.add_seals(seals);
+    }
+
     /// Returns the agents, in the order of their keys.
     pub fn agents(&self) -> &[Agent] {
         &self.agents
@@ -480,8 +483,12 @@ impl Round {
         counts
     }
 
-    /// Returns the first and the last job of the claim with this job, if there is one.
+    /// Returns the first and the last job of the claim with this job, if a result of it was visited that
+    /// counts.
     pub fn claim_around(&self, job: u64) -> Option<(u64, u64)> {
+        if !self.counted.contains(job) {
+            return None;
+        }
         let mut holds = self.agents.iter().flat_map(|agent| agent.holds_of(job));
         holds.next().map(|(first, _, own)| (first, own.last))
     }

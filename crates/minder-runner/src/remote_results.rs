@@ -334,14 +334,15 @@ impl RemoteResults {
         if self.beats_read.is_none_or(|read| read.elapsed() >= LIST_TIME) {
             self.read_beats();
         }
-        self.rounds.read_more(&|key| self.announced.get(&key).copied().unwrap_or(0));
         let Self { run, attempt: own, round, rounds, unshown, found, finished, in_order, .. } = self;
-        let Self { ready, turns, on_agents, .. } = self;
+        let Self { ready, turns, on_agents, announced, has_read_all, .. } = self;
         for (attempt, agents) in rounds.rounds_mut() {
             let is_own = attempt == *own;
-            if !is_own && unshown.is_empty() {
+            // The output of an earlier round is known when the run is resumed. It grows no more.
+            if !is_own && (*has_read_all || unshown.is_empty()) {
                 continue;
             }
+            agents.read_more(&|key| announced.get(&key).copied().unwrap_or(0));
             let has_more = agents.visit_some(READ_MAX, &mut |event: AgentEvent<'_>| {
                 let AgentEvent { agent, counts, is_tried, ended, .. } = event;
                 let job = ended.job;
@@ -367,7 +368,7 @@ impl RemoteResults {
                 return Ok(true);
             }
         }
-        self.has_read_all = true;
+        *has_read_all = true;
         Ok(false)
     }
 
@@ -394,12 +395,11 @@ impl RemoteResults {
     fn read_beats(&mut self) {
         self.announced.clear();
         let mut open = 0;
-        for (_, round) in self.rounds.rounds_mut() {
-            for agent in round.agents().iter().filter(|agent| agent.finished.is_none()) {
-                let beat = Beat::read(&agent.key.dir(&self.run)).ok().flatten();
-                self.announced.insert(agent.key, beat.map_or(0, |beat| beat.journal));
-                open += beat.map_or(0, |beat| beat.open);
-            }
+        let agents = self.rounds.round(self.attempt).map_or(&[][..], merge::Round::agents);
+        for agent in agents.iter().filter(|agent| agent.finished.is_none()) {
+            let beat = Beat::read(&agent.key.dir(&self.run)).ok().flatten();
+            self.announced.insert(agent.key, beat.map_or(0, |beat| beat.journal));
+            open += beat.map_or(0, |beat| beat.open);
         }
         self.on_agents.open.store(open, Ordering::Relaxed);
         self.beats_read = Some(Instant::now());
@@ -417,3 +417,6 @@ fn cannot_read(key: AgentKey, run: &Path, error: &io::Error) -> io::Error {
     let path = key.dir(run).join(JOURNAL);
     io::Error::new(error.kind(), format!("cannot read `{}`: {}", path.display(), os_error_text(error)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,9 +7,12 @@ use minder_record::event::{Claimed, JournalEvent, Sealed, SealedJournal};
 
 use super::*;
 
-/// Returns what was written to stderr, without the line that has times.
-fn without_times(ended: &RunOutput) -> Vec<String> {
-    ended.err.lines().filter(|line| !line.contains(" CPU")).map(str::to_owned).collect()
+/// Returns the lines on stderr in some order, without the one that has times.
+pub(super) fn without_times(ended: &RunOutput) -> Vec<String> {
+    let lines = ended.err.lines().filter(|line| !line.contains(" CPU"));
+    let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+    lines.sort();
+    lines
 }
 
 #[test]
@@ -173,4 +176,28 @@ fn log_names_nodes_and_superseded_results() {
     assert!(page.contains("superseded: exit 0") && page.contains(&format!("(agent {first})")), "{page}");
     let page = log("2");
     assert!(page.contains("\nnode ") && !page.contains("superseded"), "{page}");
+}
+
+#[test]
+fn results_that_wait_for_their_turn_are_shown_when_the_run_is_resumed() {
+    let on = OnAgents::new();
+    let script = "echo {} >>started; case {} in 9) : >up; test -e again || sleep 100;; esac; echo {}";
+    let run = on.start("-k", script, &["9", "1", "2", "3", "4"]);
+    on.wait_for("up");
+    on.wait_for_results(4);
+    run.signal(Signal::INT);
+    assert_eq!(run.wait().text(), "");
+    fs::write(on.dir.path().join("again"), "").expect("write");
+    let resumed = Run::start(&on.command("resume")).wait().exit_code(0);
+    assert_eq!(resumed.text(), "9\n1\n2\n3\n4\n");
+    assert_eq!(on.lines("started"), ["1", "2", "3", "4", "9", "9"]);
+}
+
+#[test]
+fn halt_counts_results_that_wait_for_their_turn() {
+    let on = OnAgents::new();
+    let begun = Instant::now();
+    let ended = on.start("-k --halt now,fail=1", "[ {} != 3 ] || exit 9; sleep 100", &["1", "2", "3"]).wait();
+    assert_eq!(ended.status, ExitStatus::Exited(9), "{ended:?}");
+    assert!(begun.elapsed() < SOON);
 }

@@ -1,0 +1,191 @@
+//! Generated records: agents of several rounds, of which some were taken over. All results are taken in the
+//! order of the input.
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use minder_cluster::round::Round;
+use minder_cluster::spool::SpoolWriter;
+use minder_record::agents::{AgentKey, JOURNAL};
+use minder_record::codec;
+use minder_record::event::{
+    AttemptFinished, AttemptStarted, Claimed, JobFinished, JournalEvent, OsBytes, OutputSegment, Sealed,
+    SealedJournal,
+};
+use minder_record::job_set::JobSet;
+use minder_record::run_state::{ComparedArgs, RunState};
+
+use super::RemoteResults;
+use crate::config::AgentsConfig;
+use crate::local_agents::LocalAgents;
+
+/// How large a record is.
+#[derive(Clone, Copy)]
+struct Size {
+    jobs: u64,
+    rounds: u32,
+    /// The number of agents of each round.
+    agents: u64,
+    /// The number of jobs of a claim.
+    claim: u64,
+}
+
+impl Size {
+    fn claims(self) -> u64 {
+        self.jobs.div_ceil(self.claim)
+    }
+
+    fn range(self, claim: u64) -> (u64, u64) {
+        (claim * self.claim + 1, self.jobs.min((claim + 1) * self.claim))
+    }
+
+    /// Returns the round that has run a claim, and the agent, by its index.
+    fn place(self, claim: u64) -> (u32, u64) {
+        // Some bits of a multiplicative hash.
+        let hash = claim.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+        (1 + (hash % u64::from(self.rounds)) as u32, hash / u64::from(self.rounds) % self.agents)
+    }
+}
+
+/// The agent that has the first half of a claim, and how much of its journal counts.
+struct TakenOver {
+    claim: u64,
+    from: AgentKey,
+    bytes: u64,
+    to: usize,
+}
+
+/// Writes the journals of the agents of a round.
+fn write_round(run: &Path, size: Size, round: u32, claims: &[(u64, u64)]) {
+    let keys: Vec<AgentKey> = (0..size.agents).map(|_| AgentKey::random()).collect();
+    let mut taken_over = Vec::new();
+    let mut line = Vec::new();
+    let mut at = 0;
+    for (index, &key) in keys.iter().enumerate() {
+        let mut text = Vec::new();
+        codec::encode(&started(round), &mut text);
+        while let Some(&(_, claim)) = claims.get(at).filter(|(agent, _)| *agent == index as u64) {
+            at += 1;
+            let (first, last) = size.range(claim);
+            codec::encode(&claimed(claim, 1, (first, last)), &mut text);
+            let half = first + (last - first) / 2;
+            for job in first..=last {
+                line.clear();
+                codec::encode(&ended(job), &mut line);
+                text.extend_from_slice(&line);
+                // What it writes behind that place is superseded.
+                if job == half && claim % 10 == 0 {
+                    let to = (index + 1) % keys.len();
+                    taken_over.push(TakenOver { claim, from: key, bytes: text.len() as u64, to });
+                }
+            }
+        }
+        if index % 2 == 0 {
+            codec::encode(&JournalEvent::AttemptFinished(AttemptFinished::default()), &mut text);
+        }
+        fs::create_dir_all(key.dir(run)).expect("create directory");
+        fs::write(key.dir(run).join(JOURNAL), text).expect("write journal");
+    }
+    for TakenOver { claim, from, bytes, to } in taken_over {
+        let path = keys[to].dir(run).join(JOURNAL);
+        let mut journal = BufWriter::new(OpenOptions::new().append(true).open(path).expect("open journal"));
+        let (first, last) = size.range(claim);
+        let half = first + (last - first) / 2;
+        line.clear();
+        codec::encode(&claimed(claim, 2, (first, last)), &mut line);
+        let journals = vec![SealedJournal { agent: from, bytes }];
+        codec::encode(&JournalEvent::Sealed(Sealed { claim: claim + 1, epoch: 2, journals }), &mut line);
+        journal.write_all(&line).expect("append");
+        for job in half + 1..=last {
+            line.clear();
+            codec::encode(&ended(job), &mut line);
+            journal.write_all(&line).expect("append");
+        }
+    }
+}
+
+fn started(attempt: u32) -> JournalEvent {
+    let version = "0.1.0".to_owned();
+    let run = "61c0aa00".to_owned();
+    JournalEvent::AttemptStarted(AttemptStarted { version, run, attempt, node: None, pid: 1, at: 0.0 })
+}
+
+fn claimed(claim: u64, epoch: u32, (first, last): (u64, u64)) -> JournalEvent {
+    JournalEvent::Claimed(Claimed { claim: claim + 1, epoch, first, last })
+}
+
+fn ended(job: u64) -> JournalEvent {
+    JournalEvent::JobFinished(JobFinished {
+        job,
+        args: vec![OsBytes::from(job.to_string().as_str())],
+        exit: Some(0),
+        kept: vec![OutputSegment { stream: 1, file: "out-1-0".to_owned(), at: job * 8, len: 8 }],
+        ..JobFinished::default()
+    })
+}
+
+/// Writes a record, and takes all results in the order of the input. Returns the time that this took.
+fn take_all(size: Size) -> Duration {
+    let dir = tempfile::tempdir().expect("create directory");
+    let run = dir.path().join("runs/61c0aa00");
+    fs::create_dir_all(&run).expect("create directory");
+    let mut places: Vec<(u32, u64, u64)> =
+        (0..size.claims()).map(|claim| (size.place(claim).0, size.place(claim).1, claim)).collect();
+    places.sort_unstable();
+    let mut left = JobSet::default();
+    for round in 1..=size.rounds {
+        let claims: Vec<(u64, u64)> =
+            places.iter().filter(|place| place.0 == round).map(|place| (place.1, place.2)).collect();
+        write_round(&run, size, round, &claims);
+        if round == size.rounds {
+            for (_, claim) in claims {
+                let (first, last) = size.range(claim);
+                left.insert_range(first, last);
+            }
+        }
+    }
+    drop(places);
+    SpoolWriter::create(&run, &[]).and_then(|mut spool| spool.publish(true)).expect("create spool");
+
+    let begun = Instant::now();
+    let (state, damaged) = RunState::of_run(&run, ComparedArgs::All).expect("read record");
+    assert!(damaged.is_empty() && state.done.len() == size.jobs);
+    let mut unshown = state.unshown_by_agents;
+    left.jobs().for_each(|job| assert!(unshown.remove(job), "job {job} has no result"));
+    let round = Arc::new(Round::create(&run, size.rounds, Some(left)).expect("create round"));
+    let config = AgentsConfig { local: 0, program: "none".into(), lost_after: Duration::from_secs(60) };
+    let agents = Arc::new(LocalAgents::start(&config, &run, size.rounds).expect("start no agents"));
+    let total = (Some(size.jobs), unshown);
+    let mut results =
+        RemoteResults::open(&run, size.rounds, round, agents, None, total).expect("open results");
+    results.in_order = true;
+    let mut next = 1;
+    while let Some((job, _, result)) = results.next().expect("take result") {
+        assert_eq!((job, result.ended.job), (next, next));
+        next += 1;
+    }
+    assert_eq!(next, size.jobs + 1);
+    begun.elapsed()
+}
+
+#[test]
+fn results_of_several_rounds_are_taken_in_order() {
+    take_all(Size { jobs: 3001, rounds: 4, agents: 7, claim: 25 });
+    take_all(Size { jobs: 40, rounds: 1, agents: 2, claim: 7 });
+}
+
+/// Writes 3 GB of journals. In release mode this takes two minutes.
+#[cfg(target_os = "linux")] // The peak of memory is read from /proc.
+#[test]
+#[ignore = "it takes minutes"]
+fn memory_does_not_grow_with_jobs() {
+    // Each job as a record would take gigabytes.
+    let took = take_all(Size { jobs: 10_000_000, rounds: 20, agents: 1000, claim: 250 });
+    let status = fs::read_to_string("/proc/self/status").expect("read status");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("find the peak");
+    let kib: u64 = peak.trim().trim_end_matches(" kB").parse().expect("parse the peak");
+    assert!(kib < 200 << 10, "{kib} KiB, {took:?}");
+}
