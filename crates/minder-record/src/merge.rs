@@ -483,12 +483,13 @@ impl Round {
         counts
     }
 
-    /// Returns the first and the last job of the claim with this job, if a result of it was visited that
-    /// counts.
+    /// Returns whether a result of a job was visited that counts.
+    pub fn has_result(&self, job: u64) -> bool {
+        self.counted.contains(job)
+    }
+
+    /// Returns the first and the last job of the claim with this job, if there is one.
     pub fn claim_around(&self, job: u64) -> Option<(u64, u64)> {
-        if !self.counted.contains(job) {
-            return None;
-        }
         let mut holds = self.agents.iter().flat_map(|agent| agent.holds_of(job));
         holds.next().map(|(first, _, own)| (first, own.last))
     }

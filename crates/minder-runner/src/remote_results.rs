@@ -123,6 +123,13 @@ struct Turn {
     results: BTreeMap<u64, (AgentKey, JobFinished)>,
 }
 
+impl Turn {
+    /// Returns whether it is that of the claim with this job.
+    fn has(&self, attempt: u32, job: u64) -> bool {
+        self.attempt == attempt && (self.first..=self.last).contains(&job)
+    }
+}
+
 /// What [`RemoteResults::step`] finds.
 enum Step {
     Result(u64, JobArgs, Box<RemoteResult>),
@@ -291,27 +298,31 @@ impl RemoteResults {
         let Some(job) = self.next_in_order(u64::MAX).filter(|job| self.found.contains(*job)) else {
             return Ok(None);
         };
-        if let Some(turn) = self.turns.iter_mut().find(|turn| (turn.first..=turn.last).contains(&job))
+        // Of earlier rounds, the last one counts.
+        let is_of_round = self.round.contains(job);
+        let mut rounds = self.rounds.rounds_mut();
+        let own = self.attempt;
+        let Some((attempt, round)) =
+            rounds.find(|(attempt, round)| (*attempt == own) == is_of_round && round.has_result(job))
+        else {
+            return Ok(None);
+        };
+        let is_its = |turn: &Turn| turn.has(attempt, job);
+        if let Some(turn) = self.turns.iter_mut().find(|turn| is_its(turn))
             && let Some((key, ended)) = turn.results.remove(&job)
         {
-            return Ok(Some((turn.attempt, key, ended)));
-        }
-        let is_of_round = self.round.contains(job);
-        let own = self.attempt;
-        for (attempt, round) in
-            self.rounds.rounds_mut().filter(|(attempt, _)| (*attempt == own) == is_of_round)
-        {
-            let Some((first, last)) = round.claim_around(job) else { continue };
-            let mut results = round.results_around(job)?;
-            let Some((key, ended)) = results.remove(&job) else { continue };
-            if self.turns.len() >= TURNS_MAX {
-                self.turns.pop_front();
-            }
-            self.turns.push_back(Turn { attempt, first, last, results });
             return Ok(Some((attempt, key, ended)));
         }
-        // A later seal leaves it out. The job runs again.
-        Ok(None)
+        let Some((first, last)) = round.claim_around(job) else { return Ok(None) };
+        let mut results = round.results_around(job)?;
+        // If it is not there, a later seal leaves it out. Then the job runs again.
+        let next = results.remove(&job).map(|(key, ended)| (attempt, key, ended));
+        self.turns.retain(|turn| !is_its(turn));
+        self.turns.push_back(Turn { attempt, first, last, results });
+        if self.turns.len() > TURNS_MAX {
+            self.turns.pop_front();
+        }
+        Ok(next)
     }
 
     /// Returns the job whose turn it is, of the first `spooled` ones.
@@ -357,9 +368,7 @@ impl RemoteResults {
                     return;
                 }
                 on_agents.waiting(&ended).fetch_add(1, Ordering::Relaxed);
-                let is_its =
-                    |turn: &&mut Turn| turn.attempt == attempt && (turn.first..=turn.last).contains(&job);
-                if let Some(turn) = turns.iter_mut().find(is_its) {
+                if let Some(turn) = turns.iter_mut().find(|turn| turn.has(attempt, job)) {
                     turn.results.insert(job, (agent, ended));
                 }
             });

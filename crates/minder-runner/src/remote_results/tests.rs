@@ -31,6 +31,8 @@ struct Size {
     agents: u64,
     /// The number of jobs of a claim.
     claim: u64,
+    /// Later rounds: each runs the jobs again whose number is a multiple of this.
+    again: &'static [u64],
 }
 
 impl Size {
@@ -40,6 +42,13 @@ impl Size {
 
     fn range(self, claim: u64) -> (u64, u64) {
         (claim * self.claim + 1, self.jobs.min((claim + 1) * self.claim))
+    }
+
+    /// Returns the round that has run a job last.
+    fn round_of(self, job: u64) -> u32 {
+        let again =
+            (self.rounds + 1..).zip(self.again).filter(|(_, multiple)| job.is_multiple_of(**multiple));
+        again.last().map_or(self.place((job - 1) / self.claim).0, |(round, _)| round)
     }
 
     /// Returns the round that has run a claim, and the agent, by its index.
@@ -74,7 +83,7 @@ fn write_round(run: &Path, size: Size, round: u32, claims: &[(u64, u64)]) {
             let half = first + (last - first) / 2;
             for job in first..=last {
                 line.clear();
-                codec::encode(&ended(job), &mut line);
+                codec::encode(&ended(job, round), &mut line);
                 text.extend_from_slice(&line);
                 // What it writes behind that place is superseded.
                 if job == half && claim % 10 == 0 {
@@ -101,7 +110,7 @@ fn write_round(run: &Path, size: Size, round: u32, claims: &[(u64, u64)]) {
         journal.write_all(&line).expect("append");
         for job in half + 1..=last {
             line.clear();
-            codec::encode(&ended(job), &mut line);
+            codec::encode(&ended(job, round), &mut line);
             journal.write_all(&line).expect("append");
         }
     }
@@ -117,14 +126,32 @@ fn claimed(claim: u64, epoch: u32, (first, last): (u64, u64)) -> JournalEvent {
     JournalEvent::Claimed(Claimed { claim: claim + 1, epoch, first, last })
 }
 
-fn ended(job: u64) -> JournalEvent {
+/// The result of a job. It has the number of its round in place of a size.
+fn ended(job: u64, round: u32) -> JournalEvent {
     JournalEvent::JobFinished(JobFinished {
         job,
         args: vec![OsBytes::from(job.to_string().as_str())],
         exit: Some(0),
+        out: round.into(),
         kept: vec![OutputSegment { stream: 1, file: "out-1-0".to_owned(), at: job * 8, len: 8 }],
         ..JobFinished::default()
     })
+}
+
+/// Writes the journal of an agent that runs some jobs again. Others are between those of a claim.
+fn write_again(run: &Path, size: Size, round: u32, multiple: u64) {
+    let key = AgentKey::random();
+    let mut text = Vec::new();
+    codec::encode(&started(round), &mut text);
+    for claim in 0..size.jobs.div_ceil(10 * multiple) {
+        let jobs = (claim * 10 + 1..=(claim + 1) * 10).map(|number| number * multiple);
+        let jobs: Vec<u64> = jobs.filter(|job| *job <= size.jobs).collect();
+        let (Some(&first), Some(&last)) = (jobs.first(), jobs.last()) else { break };
+        codec::encode(&claimed(claim, 1, (first, last)), &mut text);
+        jobs.iter().for_each(|job| codec::encode(&ended(*job, round), &mut text));
+    }
+    fs::create_dir_all(key.dir(run)).expect("create directory");
+    fs::write(key.dir(run).join(JOURNAL), text).expect("write journal");
 }
 
 /// Writes a record, and takes all results in the order of the input. Returns the time that this took.
@@ -135,19 +162,18 @@ fn take_all(size: Size) -> Duration {
     let mut places: Vec<(u32, u64, u64)> =
         (0..size.claims()).map(|claim| (size.place(claim).0, size.place(claim).1, claim)).collect();
     places.sort_unstable();
-    let mut left = JobSet::default();
     for round in 1..=size.rounds {
         let claims: Vec<(u64, u64)> =
             places.iter().filter(|place| place.0 == round).map(|place| (place.1, place.2)).collect();
         write_round(&run, size, round, &claims);
-        if round == size.rounds {
-            for (_, claim) in claims {
-                let (first, last) = size.range(claim);
-                left.insert_range(first, last);
-            }
-        }
     }
     drop(places);
+    for (round, multiple) in (size.rounds + 1..).zip(size.again) {
+        write_again(&run, size, round, *multiple);
+    }
+    let attempt = size.rounds + size.again.len() as u32;
+    let mut left = JobSet::default();
+    (1..=size.jobs).filter(|job| size.round_of(*job) == attempt).for_each(|job| _ = left.insert(job));
     SpoolWriter::create(&run, &[]).and_then(|mut spool| spool.publish(true)).expect("create spool");
 
     let begun = Instant::now();
@@ -155,16 +181,16 @@ fn take_all(size: Size) -> Duration {
     assert!(damaged.is_empty() && state.done.len() == size.jobs);
     let mut unshown = state.unshown_by_agents;
     left.jobs().for_each(|job| assert!(unshown.remove(job), "job {job} has no result"));
-    let round = Arc::new(Round::create(&run, size.rounds, Some(left)).expect("create round"));
+    let round = Arc::new(Round::create(&run, attempt, Some(left)).expect("create round"));
     let config = AgentsConfig { local: 0, program: "none".into(), lost_after: Duration::from_secs(60) };
-    let agents = Arc::new(LocalAgents::start(&config, &run, size.rounds).expect("start no agents"));
+    let agents = Arc::new(LocalAgents::start(&config, &run, attempt).expect("start no agents"));
     let total = (Some(size.jobs), unshown);
-    let mut results =
-        RemoteResults::open(&run, size.rounds, round, agents, None, total).expect("open results");
+    let mut results = RemoteResults::open(&run, attempt, round, agents, None, total).expect("open results");
     results.in_order = true;
     let mut next = 1;
     while let Some((job, _, result)) = results.next().expect("take result") {
         assert_eq!((job, result.ended.job), (next, next));
+        assert_eq!(result.ended.out, u64::from(size.round_of(job)), "job {job} is of another round");
         next += 1;
     }
     assert_eq!(next, size.jobs + 1);
@@ -173,8 +199,9 @@ fn take_all(size: Size) -> Duration {
 
 #[test]
 fn results_of_several_rounds_are_taken_in_order() {
-    take_all(Size { jobs: 3001, rounds: 4, agents: 7, claim: 25 });
-    take_all(Size { jobs: 40, rounds: 1, agents: 2, claim: 7 });
+    take_all(Size { jobs: 3001, rounds: 4, agents: 7, claim: 25, again: &[] });
+    take_all(Size { jobs: 40, rounds: 1, agents: 2, claim: 7, again: &[] });
+    take_all(Size { jobs: 3001, rounds: 2, agents: 7, claim: 25, again: &[3, 5, 7] });
 }
 
 /// Writes 3 GB of journals. In release mode this takes two minutes.
@@ -183,7 +210,7 @@ fn results_of_several_rounds_are_taken_in_order() {
 #[ignore = "it takes minutes"]
 fn memory_does_not_grow_with_jobs() {
     // Each job as a record would take gigabytes.
-    let took = take_all(Size { jobs: 10_000_000, rounds: 20, agents: 1000, claim: 250 });
+    let took = take_all(Size { jobs: 10_000_000, rounds: 20, agents: 1000, claim: 250, again: &[] });
     let status = fs::read_to_string("/proc/self/status").expect("read status");
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("find the peak");
     let kib: u64 = peak.trim().trim_end_matches(" kB").parse().expect("parse the peak");
