@@ -1,6 +1,5 @@
 //! Writes the record of a run: the journal and the joblog.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -185,22 +184,23 @@ fn missing_attempts(dir: &Path) -> Result<Vec<u32>> {
 /// Reports agents without a directory that have claimed jobs which are not done.
 fn missing_agents(dir: &Path, progress: &RunState, observer: &dyn Observer) -> io::Result<()> {
     let known = agents::keys(dir)?;
-    let mut missing = BTreeSet::new();
+    let mut missing = Vec::new();
     for attempt in Round::attempts(dir)? {
         let Ok(round) = Round::open(dir, attempt) else { continue };
         let claims = Claims::open(round.dir());
         let epochs = claims.epochs()?;
         // If journals have all claims, the files of claims need not be read.
-        if epochs.len() as u64 == progress.claims.get(&attempt).copied().unwrap_or(0) {
+        if progress.claims.contains(&(attempt, epochs.len() as u64)) {
             continue;
         }
         for (number, epoch) in epochs {
             let Some(claim) = claims.read(number, epoch)? else { continue };
             let mut jobs = claim.first..=claim.last;
             if known.binary_search(&claim.agent).is_err()
+                && !missing.contains(&claim.agent)
                 && jobs.any(|job| round.contains(job) && !progress.done.contains(job))
             {
-                missing.insert(claim.agent);
+                missing.push(claim.agent);
             }
         }
     }

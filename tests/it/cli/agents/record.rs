@@ -23,6 +23,11 @@ fn jobs_that_agents_cannot_start_are_named() {
     let here = Run::start(on.command("run -j1 -k").args([program, ":::", "a", "b"])).wait();
     assert!(there.err.contains("cannot run `./no-such-program-a`"), "{}", there.err);
     assert_eq!((there.status, without_times(&there)), (here.status, without_times(&here)));
+    let halts = |flags: &str| {
+        let line = format!("run {flags} -j1 --halt now,fail=1");
+        Run::start(on.command(&line).args([program, ":::", "a", "b"])).wait().status
+    };
+    assert_eq!(halts("--on local:1"), halts("-k"));
 }
 
 #[test]
@@ -138,6 +143,7 @@ fn log_names_nodes_and_superseded_results() {
     };
     let head = |text: &str| text.lines().next().expect("find head").to_owned();
     assert!(!head(&log("")).contains("node"), "all agents have one node");
+    assert_eq!(log("--follow").lines().count(), 3);
     let agents = keys(&run).expect("read agents");
     for (agent, node) in agents.iter().zip(["n1", "n2"]) {
         rename_node(&run, *agent, node);
