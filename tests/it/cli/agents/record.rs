@@ -182,6 +182,16 @@ fn log_names_nodes_and_superseded_results() {
     assert!(page.contains("superseded: exit 0") && page.contains(&format!("(agent {first})")), "{page}");
     let page = log("2");
     assert!(page.contains("\nnode ") && !page.contains("superseded"), "{page}");
+
+    // Damage is named.
+    let text = fs::read(&path).expect("read journal");
+    fs::write(&path, &text[..text.len() - 1]).expect("write journal");
+    let path = first.dir(&run).join("journal.jsonl");
+    fs::write(&path, &fs::read(&path).expect("read journal")[1..]).expect("write journal");
+    let err = Run::start(&on.command(&format!("log {id}"))).wait().exit_code(0).err;
+    let damaged = format!("is damaged: agent {first}: its first line cannot be read");
+    let torn = format!("is damaged: agent {other}: its last line is incomplete");
+    assert!(err.contains(&damaged) && err.contains(&torn), "{err}");
 }
 
 #[test]
