@@ -322,8 +322,10 @@ pub fn state_of_claim(
     let mut round = Round::default();
     let mut done = JobSet::default();
     let mut journals = Vec::new();
-    let older: BTreeSet<AgentKey> = older.iter().copied().collect();
-    for key in older {
+    for (index, &key) in older.iter().enumerate() {
+        if older[..index].contains(&key) {
+            continue;
+        }
         let mut seals = Vec::new();
         match Agent::open(key, run, &mut seals) {
             Ok(agent) => round.add(agent, seals),

@@ -45,12 +45,12 @@ pub struct Run {
     pub tries: BTreeMap<u64, Vec<JobFinished>>,
     /// Output that was saved and not shown yet, by job.
     pub unshown: BTreeMap<u64, Vec<OutputSegment>>,
-    /// The agents that have worked on the run, by key.
-    pub agents: BTreeMap<AgentKey, Agent>,
+    /// The agents that have worked on the run, in the order of their rounds and of their keys.
+    pub agents: Vec<Agent>,
     /// Agents whose journal does not say what they are.
     pub unreadable: Vec<(AgentKey, io::Error)>,
-    /// The agent that has run each job, if one has.
-    pub agent_of: BTreeMap<u64, AgentKey>,
+    /// The index of the agent that has run each job, if one has.
+    pub agent_of: BTreeMap<u64, usize>,
     /// `true` if a process works on the run.
     pub alive: bool,
 }
@@ -58,7 +58,7 @@ pub struct Run {
 impl Run {
     /// Returns the agent that has run a job, and the name of its machine.
     pub fn place_of(&self, job: u64) -> Option<(AgentKey, Option<&str>)> {
-        let agent = self.agents.get(self.agent_of.get(&job)?)?;
+        let agent = self.agents.get(*self.agent_of.get(&job)?)?;
         Some((agent.key, agent.started.node.as_deref()))
     }
 }
@@ -79,7 +79,7 @@ pub fn read_run(dir: &Path) -> io::Result<Run> {
         jobs: BTreeMap::new(),
         tries: BTreeMap::new(),
         unshown: BTreeMap::new(),
-        agents: BTreeMap::new(),
+        agents: Vec::new(),
         unreadable: Vec::new(),
         agent_of: BTreeMap::new(),
         alive,
@@ -132,6 +132,8 @@ pub fn read_run(dir: &Path) -> io::Result<Run> {
 /// Adds what the agents of a round have done. Output that they have saved is shown by the attempt that waits
 /// for them.
 fn read_round(mut round: Round, run: &mut Run) {
+    let first = run.agents.len();
+    let keys: Vec<AgentKey> = round.agents().iter().map(|agent| agent.key).collect();
     round.visit(|event| {
         let AgentEvent { agent, counts, is_tried, ended, .. } = event;
         match (counts, is_tried) {
@@ -139,12 +141,13 @@ fn read_round(mut round: Round, run: &mut Run) {
             (true, true) => run.tries.entry(ended.job).or_default().push(ended),
             (true, false) => {
                 run.unshown.remove(&ended.job);
-                run.agent_of.insert(ended.job, agent);
+                let index = keys.binary_search(&agent).unwrap_or_default();
+                run.agent_of.insert(ended.job, first + index);
                 run.jobs.insert(ended.job, ended);
             }
         }
     });
-    run.agents.extend(round.into_agents().into_iter().map(|agent| (agent.key, agent)));
+    run.agents.extend(round.into_agents());
 }
 
 /// A start of a job that has ended.

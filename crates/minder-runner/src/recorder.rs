@@ -1,6 +1,6 @@
 //! Writes the record of a run: the journal and the joblog.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -196,22 +196,23 @@ fn missing_attempts(dir: &Path) -> Result<Vec<u32>> {
 /// Reports agents without a directory that have claimed jobs which are not done.
 fn missing_agents(dir: &Path, progress: &RunState, observer: &dyn Observer) -> io::Result<()> {
     let known = agents::keys(dir)?;
-    let mut missing = BTreeSet::new();
+    let mut missing = Vec::new();
     for attempt in Round::attempts(dir)? {
         let Ok(round) = Round::open(dir, attempt) else { continue };
         let claims = Claims::open(round.dir());
         let epochs = claims.epochs()?;
         // If journals have all claims, the files of claims need not be read.
-        if epochs.len() as u64 == progress.claims.get(&attempt).copied().unwrap_or(0) {
+        if progress.claims.contains(&(attempt, epochs.len() as u64)) {
             continue;
         }
         for (number, epoch) in epochs {
             let Some(claim) = claims.read(number, epoch)? else { continue };
             let mut jobs = claim.first..=claim.last;
             if known.binary_search(&claim.agent).is_err()
+                && !missing.contains(&claim.agent)
                 && jobs.any(|job| round.contains(job) && !progress.done.contains(job))
             {
-                missing.insert(claim.agent);
+                missing.push(claim.agent);
             }
         }
     }
@@ -671,7 +672,7 @@ fn line_key(line: &[u8]) -> &[u8] {
 }
 
 /// Returns the beginnings of the lines of a joblog, without those of jobs whose output was shown.
-fn logged(path: &Path, shown: Option<&JobSet>) -> std::io::Result<HashSet<Vec<u8>>> {
+fn logged(path: &Path, shown: Option<&JobSet>) -> io::Result<HashSet<Vec<u8>>> {
     let mut reader = BufReader::new(File::open(path)?);
     let mut logged = HashSet::new();
     let mut line = Vec::new();

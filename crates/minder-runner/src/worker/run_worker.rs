@@ -101,7 +101,9 @@ impl<'a> RunWorker<'a> {
         match failure {
             None => JobResult::Success,
             Some(status) => {
-                context.status.add_failure(status);
+                if result.ended.error.is_none() {
+                    context.status.add_failure(status);
+                }
                 JobResult::PermanentFailure
             }
         }

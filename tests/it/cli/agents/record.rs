@@ -23,6 +23,11 @@ fn jobs_that_agents_cannot_start_are_named() {
     let here = Run::start(on.command("run -j1 -k").args([program, ":::", "a", "b"])).wait();
     assert!(there.err.contains("cannot run `./no-such-program-a`"), "{}", there.err);
     assert_eq!((there.status, without_times(&there)), (here.status, without_times(&here)));
+    let halts = |flags: &str| {
+        let line = format!("run {flags} -j1 --halt now,fail=1");
+        Run::start(on.command(&line).args([program, ":::", "a", "b"])).wait().status
+    };
+    assert_eq!(halts("--on local:1"), halts("-k"));
 }
 
 #[test]
@@ -138,6 +143,7 @@ fn log_names_nodes_and_superseded_results() {
     };
     let head = |text: &str| text.lines().next().expect("find head").to_owned();
     assert!(!head(&log("")).contains("node"), "all agents have one node");
+    assert_eq!(log("--follow").lines().count(), 3);
     let agents = keys(&run).expect("read agents");
     for (agent, node) in agents.iter().zip(["n1", "n2"]) {
         rename_node(&run, *agent, node);
@@ -176,6 +182,16 @@ fn log_names_nodes_and_superseded_results() {
     assert!(page.contains("superseded: exit 0") && page.contains(&format!("(agent {first})")), "{page}");
     let page = log("2");
     assert!(page.contains("\nnode ") && !page.contains("superseded"), "{page}");
+
+    // Damage is named.
+    let text = fs::read(&path).expect("read journal");
+    fs::write(&path, &text[..text.len() - 1]).expect("write journal");
+    let path = first.dir(&run).join("journal.jsonl");
+    fs::write(&path, &fs::read(&path).expect("read journal")[1..]).expect("write journal");
+    let err = Run::start(&on.command(&format!("log {id}"))).wait().exit_code(0).err;
+    let damaged = format!("is damaged: agent {first}: its first line cannot be read");
+    let torn = format!("is damaged: agent {other}: its last line is incomplete");
+    assert!(err.contains(&damaged) && err.contains(&torn), "{err}");
 }
 
 #[test]

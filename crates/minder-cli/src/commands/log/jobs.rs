@@ -1,6 +1,5 @@
 //! The jobs of one run.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::num::NonZero;
 use std::path::Path;
@@ -117,8 +116,9 @@ pub(super) fn list(
     if jobs.is_empty() && format.is_none() {
         message(&format!("run {}: {}", run_id(dir), filter.absence(!run.jobs.is_empty())));
     } else {
-        let nodes: BTreeSet<_> = run.agents.values().map(|agent| agent.started.node.as_deref()).collect();
-        let nodes = nodes.len() > 1;
+        let mut nodes = run.agents.iter().map(|agent| agent.started.node.as_deref());
+        let first = nodes.next();
+        let nodes = nodes.any(|node| Some(node) != first);
         let mut printer = Printer::new(&mut *out, &run_id(dir), format, (filter.failed, nodes))?;
         for job in &jobs {
             printer.print(job, run.place_of(job.job))?;

@@ -61,7 +61,7 @@ pub(super) fn read_run(dir: &Path) -> Result<Run> {
     for (key, error) in &run.unreadable {
         message(&format!("run {id} is damaged: agent {key}: {}", one_line(&os_error_text(error))));
     }
-    for agent in run.agents.values() {
+    for agent in &run.agents {
         let error = agent.error.as_ref().map(os_error_text);
         let damage =
             if run.alive { Corruption { torn_tail: false, ..agent.corruption } } else { agent.corruption };
