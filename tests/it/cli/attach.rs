@@ -148,6 +148,23 @@ fn run_whose_agents_are_gone_is_resumed() {
 }
 
 #[test]
+fn results_wait_for_their_turn_until_the_rest_has_run() {
+    let on = OnAgents::new();
+    let script = format!("echo {{}} >>started; [ {{}} != 2 ] || {WAITS}; echo {{}}");
+    on.detach("-k", &script, &["1", "2", "3", "4", "5", "6"]);
+    on.wait_for_results(5);
+    for agent in on.working() {
+        kill_process(agent, Signal::KILL).expect("kill agent");
+    }
+    go_on(&on);
+    // While the agents count as working, it waits for them. Then it starts others for job 2.
+    let ended = Run::start(&on.command("resume")).wait().exit_code(0);
+    assert_eq!(ended.text(), "1\n2\n3\n4\n5\n6\n");
+    assert_eq!(on.lines("started"), ["1", "2", "2", "3", "4", "5", "6"]);
+    assert!(on.run_dir().join("rounds/2").is_dir());
+}
+
+#[test]
 fn agents_that_work_are_waited_for_by_resume_and_refuse_retry() {
     let on = OnAgents::new();
     let script = format!("echo {{}} >>started; [ {{}} != 2 ] || exit 1; {WAITS}; echo {{}}");

@@ -207,6 +207,47 @@ fn results_of_several_rounds_are_taken_in_order() {
     take_all(Size { jobs: 3001, rounds: 2, agents: 7, claim: 25, again: &[3, 5, 7] });
 }
 
+#[test]
+fn results_of_another_coordinator_are_shown_once_and_need_their_output() {
+    for in_order in [false, true] {
+        let dir = tempfile::tempdir().expect("create directory");
+        let run = dir.path().join("runs/61c0aa00");
+        let agent = AgentKey::random().dir(&run);
+        fs::create_dir_all(&agent).expect("create directory");
+        let mut text = Vec::new();
+        codec::encode(&started(1), &mut text);
+        codec::encode(&claimed(0, 1, (1, 5)), &mut text);
+        (1..=5).for_each(|job| codec::encode(&ended(job, 1), &mut text));
+        fs::write(agent.join(JOURNAL), text).expect("write journal");
+        // That of job 5 is gone.
+        fs::write(agent.join("out-1-0"), [b'a'; 40]).expect("write output");
+        SpoolWriter::create(&run, &[]).and_then(|mut spool| spool.publish(true)).expect("create spool");
+        let jobs = |first, last| {
+            let mut jobs = JobSet::default();
+            jobs.insert_range(first, last);
+            jobs
+        };
+        let rounds = BTreeMap::from([(1, Arc::new(Round::create(&run, 1, None).expect("create round")))]);
+        let earlier = Earlier {
+            jobs: Some(jobs(1, 5)),
+            attempt: Some(1),
+            shown: jobs(1, 1),
+            lost: jobs(4, 4),
+            hint: " (hint)".to_owned(),
+            ..Earlier::default()
+        };
+        let agents = Arc::default();
+        let mut results = RemoteResults::open(&run, rounds, agents, None, earlier).expect("open results");
+        results.in_order = in_order;
+        for (expected, is_shown) in [(1, true), (2, false), (3, false)] {
+            let (job, _, result) = results.next().expect("take result").expect("another one");
+            assert_eq!((job, result.is_shown), (expected, is_shown));
+        }
+        let why = results.next().expect_err("jobs are left").to_string();
+        assert_eq!(why, "all agents have ended, and 2 jobs left (hint)");
+    }
+}
+
 /// Writes 3 GB of journals. In release mode this takes two minutes.
 #[cfg(target_os = "linux")] // The peak of memory is read from /proc.
 #[test]
