@@ -218,8 +218,8 @@ fn coordinator_of_another_machine_is_observed() {
 #[test]
 fn coordinator_that_was_replaced_shows_nothing_more() {
     let on = OnAgents::new();
-    let mut run = on.start("", &format!("{WAITS}; echo {{}}"), &["1"]);
-    run.wait_until_true("an agent", || on.dir.path().join("state/runs").is_dir() && !on.working().is_empty());
+    let run = on.start("", &format!(": >up; {WAITS}; echo {{}}"), &["1"]);
+    on.wait_for("up");
     fs::create_dir(on.run_dir().join("holder/2")).expect("create directory");
     let ended = run.wait().exit_code(255);
     assert!(ended.err.contains("another minder has taken it over (minder attach "), "{}", ended.err);
