@@ -133,9 +133,7 @@ fn run_whose_agents_are_gone_is_resumed() {
     let script = format!("case {{}} in 4|5|6) {WAITS};; esac; echo {{}}");
     let id = on.detach("", &script, &["1", "2", "3", "4", "5", "6"]);
     on.wait_for_results(3);
-    for agent in on.working() {
-        kill_process(agent, Signal::KILL).expect("kill agent");
-    }
+    on.kill_agents();
     let ended = Run::start(&on.command("attach")).wait().exit_code(255);
     let shown = ended.text();
     assert_eq!(sorted(&shown), ["1", "2", "3"]);
@@ -153,9 +151,7 @@ fn results_wait_for_their_turn_until_the_rest_has_run() {
     let script = format!("echo {{}} >>started; [ {{}} != 2 ] || {WAITS}; echo {{}}");
     on.detach("-k", &script, &["1", "2", "3", "4", "5", "6"]);
     on.wait_for_results(5);
-    for agent in on.working() {
-        kill_process(agent, Signal::KILL).expect("kill agent");
-    }
+    on.kill_agents();
     go_on(&on);
     // While the agents count as working, it waits for them. Then it starts others for job 2.
     let ended = Run::start(&on.command("resume")).wait().exit_code(0);

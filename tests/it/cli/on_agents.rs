@@ -76,6 +76,13 @@ impl OnAgents {
         keys.into_iter().filter(|key| !has_end(key)).map(|key| pid_of(&run, key)).collect()
     }
 
+    /// Kills the agents that work.
+    pub(super) fn kill_agents(&self) {
+        for agent in self.working() {
+            kill_process(agent, Signal::KILL).expect("kill agent");
+        }
+    }
+
     /// Waits until no agent works.
     pub(super) fn wait_for_agents(&self) {
         let until = Instant::now() + PATIENCE;

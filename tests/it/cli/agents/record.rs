@@ -62,6 +62,7 @@ fn joblog_lacks_no_line_after_a_kill_and_names_nodes() {
     on.wait_for_results(6);
     run.kill();
     run.wait();
+    on.kill_agents();
     assert_eq!(joblog(&on).len(), 0);
     fs::write(on.dir.path().join("again"), "").expect("write");
     let resumed = Run::start(&on.command("resume")).wait().exit_code(0);
@@ -98,6 +99,7 @@ fn removed_directory_of_an_agent_is_named() {
     on.wait_for_results(2);
     run.kill();
     run.wait();
+    on.kill_agents();
     let lost = keys(&on.run_dir()).expect("read agents")[0];
     fs::remove_dir_all(lost.dir(&on.run_dir())).expect("remove directory");
     fs::write(on.dir.path().join("again"), "").expect("write");

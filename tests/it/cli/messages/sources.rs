@@ -97,6 +97,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("cannot find the program of an agent", "the operating system does not tell it"),
     ("other agents take the jobs over", "a directory that cannot be written for half a minute"),
     ("cannot read the results of agents", "a directory that cannot be read for half a minute"),
+    ("cannot read the agents of the run", "a directory that cannot be read"),
     ("a newer minder has written the spool", "a spool that this version does not write"),
     (" (and {more} more)", "see cli/agents/record.rs: is missing: what only it ran"),
     ("is damaged: agent {", "see cli/agents/record.rs: is damaged: agent"),
