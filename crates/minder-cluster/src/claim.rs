@@ -153,15 +153,22 @@ impl Claims {
     ///
     /// The directory cannot be read.
     pub fn list(&self) -> io::Result<BTreeMap<u64, u32>> {
-        let mut epochs = BTreeMap::new();
+        Ok(self.epochs()?.into_iter().collect())
+    }
+
+    /// Returns the epochs of all claims, in ascending order.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read.
+    pub fn epochs(&self) -> io::Result<Vec<(u64, u32)>> {
+        let mut epochs = Vec::new();
         let entries =
             fs::read_dir(&self.dir).map_err(|error| file::named("cannot read", &self.dir, &error))?;
         for entry in entries {
-            let name = entry?.file_name();
-            let Some((number, epoch)) = name.to_str().and_then(parse_name) else { continue };
-            let known = epochs.entry(number).or_insert(epoch);
-            *known = epoch.max(*known);
+            epochs.extend(entry?.file_name().to_str().and_then(parse_name));
         }
+        epochs.sort_unstable();
         Ok(epochs)
     }
 

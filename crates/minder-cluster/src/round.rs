@@ -72,6 +72,24 @@ impl Round {
         self.jobs.as_ref()
     }
 
+    /// Returns the attempts that have submitted a round, in ascending order.
+    ///
+    /// # Errors
+    ///
+    /// The directory of the rounds exists, and cannot be read.
+    pub fn attempts(run: &Path) -> io::Result<Vec<u32>> {
+        let entries = match std::fs::read_dir(run.join(ROUNDS)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut attempts = Vec::new();
+        for entry in entries {
+            attempts.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
+        }
+        attempts.sort_unstable();
+        Ok(attempts)
+    }
+
     /// Returns its directory.
     pub fn dir(&self) -> &Path {
         &self.dir

@@ -2,13 +2,14 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `arguments` | a record for each job: its length, a CRC-32, and its arguments, each followed by a NUL |
+//! | `arguments` | a record for each job: its length, a CRC-32, and its arguments, each behind its length |
 //! | `index` | the offset of the record of each [`STEP`]th job, beginning with job 1; eight bytes each |
 //! | `count` | how many jobs are complete, and whether the input has ended |
 //! | `names` | the names of the columns, as a list in JSON, if they have names |
 //!
 //! `count` is written after the other two have been synced, so that a reader never sees a job before its
-//! arguments. Numbers are little-endian.
+//! arguments. Numbers are little-endian. The highest bit of the length of a record is set if the job has no
+//! arguments, but a reason why it cannot run.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -31,6 +32,8 @@ pub const STEP: u64 = 128;
 pub const ARGUMENTS_MAX: usize = 8 << 20;
 /// The length and the checksum before each record.
 const HEAD: usize = 8;
+/// The bit of the length of a record without arguments.
+const UNFIT: u32 = 1 << 31;
 /// The number of bytes that the writer gathers.
 const GATHERED: usize = 64 << 10;
 /// The number of bytes that a reader reads at once.
@@ -47,6 +50,15 @@ pub struct Count {
     pub jobs: u64,
     /// `true` if no more will come.
     pub has_ended: bool,
+}
+
+/// What the spool has of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spooled {
+    /// Its arguments.
+    Arguments(Vec<OsBytes>),
+    /// Why the input has no arguments for it.
+    Unfit(Vec<u8>),
 }
 
 /// Appends jobs.
@@ -97,30 +109,35 @@ impl SpoolWriter {
     ///
     /// # Errors
     ///
-    /// The arguments are longer than [`ARGUMENTS_MAX`], one contains a NUL, or the disk is full.
+    /// The arguments are longer than [`ARGUMENTS_MAX`], or the disk is full.
     pub fn push(&mut self, arguments: &[OsBytes]) -> io::Result<u64> {
-        let len: usize = arguments.iter().map(|argument| argument.0.len() + 1).sum();
-        let wrong = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-        if len > ARGUMENTS_MAX {
-            return wrong("the arguments are too long");
+        let mut record = Vec::new();
+        for OsBytes(argument) in arguments {
+            record.extend_from_slice(&length(argument.len(), 0)?.to_le_bytes());
+            record.extend_from_slice(argument);
         }
-        if arguments.iter().any(|argument| argument.0.contains(&0)) {
-            return wrong("an argument contains a NUL");
-        }
+        self.push_record(&record, 0)
+    }
+
+    /// Appends a job that cannot run, and the reason.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn push_unfit(&mut self, why: &[u8]) -> io::Result<u64> {
+        self.push_record(why, UNFIT)
+    }
+
+    fn push_record(&mut self, record: &[u8], bit: u32) -> io::Result<u64> {
+        let len = length(record.len(), bit)?;
         if self.jobs.is_multiple_of(STEP) {
             self.offsets.extend_from_slice(&self.len.to_le_bytes());
         }
-        let start = self.records.len();
-        self.records.extend_from_slice(&u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes());
-        self.records.extend_from_slice(&[0; 4]);
-        for argument in arguments {
-            self.records.extend_from_slice(&argument.0);
-            self.records.push(0);
-        }
-        let crc = checksum(self.jobs + 1, &self.records[start + HEAD..]);
-        self.records[start + 4..start + HEAD].copy_from_slice(&crc.to_le_bytes());
-        self.len += (HEAD + len) as u64;
         self.jobs += 1;
+        self.records.extend_from_slice(&len.to_le_bytes());
+        self.records.extend_from_slice(&checksum(self.jobs, len, record).to_le_bytes());
+        self.records.extend_from_slice(record);
+        self.len += (HEAD + record.len()) as u64;
         if self.records.len() >= GATHERED {
             self.write()?;
         }
@@ -233,13 +250,13 @@ impl SpoolReader {
         })
     }
 
-    /// Returns the arguments of a job, which [`count`](Self::count) has counted. Reads at most [`STEP`]
+    /// Returns what there is of a job, which [`count`](Self::count) has counted. Reads at most [`STEP`]
     /// records before it.
     ///
     /// # Errors
     ///
     /// [`InvalidData`](io::ErrorKind::InvalidData) if the record is damaged, or an error of the file system.
-    pub fn arguments(&mut self, job: u64) -> io::Result<Vec<OsBytes>> {
+    pub fn job(&mut self, job: u64) -> io::Result<Spooled> {
         let found = self.find(job);
         if found.is_err() {
             // The next call begins at the index.
@@ -251,7 +268,7 @@ impl SpoolReader {
         })
     }
 
-    fn find(&mut self, job: u64) -> io::Result<Vec<OsBytes>> {
+    fn find(&mut self, job: u64) -> io::Result<Spooled> {
         let damaged = || io::Error::new(io::ErrorKind::InvalidData, "they are damaged");
         let before = job.checked_sub(1).ok_or_else(damaged)?;
         if self.job > job || job - self.job > STEP {
@@ -264,27 +281,30 @@ impl SpoolReader {
             self.at = u64::from_le_bytes(offset);
         }
         loop {
-            let head = self.bytes(HEAD)?.ok_or_else(damaged)?;
-            let len = u32::from_le_bytes(head[..4].try_into().map_err(|_| damaged())?) as usize;
-            let crc = u32::from_le_bytes(head[4..].try_into().map_err(|_| damaged())?);
+            let mut head = self.bytes(HEAD)?.ok_or_else(damaged)?;
+            let word = take_word(&mut head).ok_or_else(damaged)?;
+            let crc = take_word(&mut head).ok_or_else(damaged)?;
+            let len = (word & !UNFIT) as usize;
             if len > ARGUMENTS_MAX {
                 return Err(damaged());
             }
-            if self.job < job {
+            if self.job == job {
+                let record = &self.bytes(HEAD + len)?.ok_or_else(damaged)?[HEAD..];
+                let is_valid = checksum(job, word, record) == crc;
+                let spooled = if !is_valid {
+                    None
+                } else if word & UNFIT != 0 {
+                    Some(Spooled::Unfit(record.to_vec()))
+                } else {
+                    arguments(record).map(Spooled::Arguments)
+                };
+                let spooled = spooled.ok_or_else(damaged)?;
                 self.at += (HEAD + len) as u64;
                 self.job += 1;
-                continue;
+                return Ok(spooled);
             }
-            let record = &self.bytes(HEAD + len)?.ok_or_else(damaged)?[HEAD..];
-            if checksum(job, record) != crc {
-                return Err(damaged());
-            }
-            let arguments = record.split_inclusive(|byte| *byte == 0);
-            let arguments = arguments.filter_map(|argument| argument.strip_suffix(b"\0")).map(OsBytes::from);
-            let arguments = arguments.collect();
             self.at += (HEAD + len) as u64;
             self.job += 1;
-            return Ok(arguments);
         }
     }
 
@@ -313,11 +333,39 @@ impl SpoolReader {
     }
 }
 
+/// Returns a length as it is written, with a bit beside it.
+fn length(len: usize, bit: u32) -> io::Result<u32> {
+    match u32::try_from(len) {
+        Ok(word) if len <= ARGUMENTS_MAX => Ok(word | bit),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "the arguments are too long")),
+    }
+}
+
+/// Takes a number from the beginning of `bytes`.
+fn take_word(bytes: &mut &[u8]) -> Option<u32> {
+    let (word, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u32::from_le_bytes(*word))
+}
+
+/// Returns the arguments in a record.
+fn arguments(mut record: &[u8]) -> Option<Vec<OsBytes>> {
+    let mut arguments = Vec::new();
+    while !record.is_empty() {
+        let len = take_word(&mut record)? as usize;
+        let (argument, rest) = record.split_at_checked(len)?;
+        arguments.push(OsBytes::from(argument));
+        record = rest;
+    }
+    Some(arguments)
+}
+
 /// Returns the checksum of the record of a job. The number is part of it: behind damage, the record of
 /// another job may be found in its place.
-fn checksum(job: u64, record: &[u8]) -> u32 {
+fn checksum(job: u64, word: u32, record: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&job.to_le_bytes());
+    hasher.update(&word.to_le_bytes());
     hasher.update(record);
     hasher.finalize()
 }
@@ -338,6 +386,14 @@ mod tests {
         }
         writer.publish(true).expect("publish");
         SpoolReader::open(run).expect("open spool")
+    }
+
+    /// Returns the arguments of a job that has some.
+    fn arguments_of(reader: &mut SpoolReader, job: u64) -> io::Result<Vec<OsBytes>> {
+        match reader.job(job)? {
+            Spooled::Arguments(arguments) => Ok(arguments),
+            Spooled::Unfit(why) => panic!("{why:?}"),
+        }
     }
 
     fn argument(job: u64) -> OsBytes {
@@ -372,12 +428,12 @@ mod tests {
     fn far_job_is_found_without_reading_the_others() {
         let run = tempfile::tempdir().expect("create directory");
         let mut reader = spooled(run.path(), 200_000);
-        assert_eq!(reader.arguments(199_999).expect("read"), [argument(199_999)]);
+        assert_eq!(arguments_of(&mut reader, 199_999).expect("read"), [argument(199_999)]);
         assert!(reader.part_at > 3_000_000, "it began at {}", reader.part_at);
-        assert_eq!(reader.arguments(3).expect("read"), [argument(3)]);
-        assert_eq!(reader.arguments(4).expect("read"), [argument(4)]);
-        assert!(reader.arguments(0).is_err() && reader.arguments(200_001).is_err());
-        assert_eq!(reader.arguments(5).expect("read"), [argument(5)]);
+        assert_eq!(arguments_of(&mut reader, 3).expect("read"), [argument(3)]);
+        assert_eq!(arguments_of(&mut reader, 4).expect("read"), [argument(4)]);
+        assert!(arguments_of(&mut reader, 0).is_err() && arguments_of(&mut reader, 200_001).is_err());
+        assert_eq!(arguments_of(&mut reader, 5).expect("read"), [argument(5)]);
     }
 
     #[test]
@@ -388,8 +444,11 @@ mod tests {
         let mut file = OpenOptions::new().write(true).open(path).expect("open");
         file.seek(SeekFrom::Start(HEAD as u64)).expect("seek");
         file.write_all(b"x").expect("write");
-        assert_eq!(reader.arguments(1).expect_err("it is damaged").kind(), io::ErrorKind::InvalidData);
-        assert_eq!(reader.arguments(2).expect("read"), [argument(2)]);
+        assert_eq!(
+            arguments_of(&mut reader, 1).expect_err("it is damaged").kind(),
+            io::ErrorKind::InvalidData
+        );
+        assert_eq!(arguments_of(&mut reader, 2).expect("read"), [argument(2)]);
     }
 
     #[test]
@@ -401,10 +460,10 @@ mod tests {
         let file = OpenOptions::new().write(true).open(&path).expect("open");
         file.set_len(len / 2).expect("cut");
         let mut reader = SpoolReader::open(run.path()).expect("open spool");
-        assert!(reader.arguments(1000).is_err());
-        assert_eq!(reader.arguments(7).expect("read"), [argument(7)]);
+        assert!(arguments_of(&mut reader, 1000).is_err());
+        assert_eq!(arguments_of(&mut reader, 7).expect("read"), [argument(7)]);
         file.set_len(len).expect("fill with zeros");
-        assert!(reader.arguments(1000).is_err());
+        assert!(arguments_of(&mut reader, 1000).is_err());
         fs::write(run.path().join(SPOOL).join(COUNT), "").expect("write");
         assert!(reader.count().is_err());
     }
@@ -414,11 +473,12 @@ mod tests {
         let run = tempfile::tempdir().expect("create directory");
         let mut writer = SpoolWriter::create(run.path(), &[]).expect("create spool");
         assert!(writer.push(&[OsBytes(vec![b'x'; ARGUMENTS_MAX])]).is_err());
-        assert!(writer.push(&[OsBytes::from("a\0b")]).is_err());
-        assert_eq!(writer.push(&[OsBytes(vec![b'x'; ARGUMENTS_MAX - 1])]).expect("it fits"), 1);
+        assert_eq!(writer.push(&[OsBytes(vec![b'x'; ARGUMENTS_MAX - 4])]).expect("it fits"), 1);
+        assert_eq!(writer.push_unfit(b"why").expect("append"), 2);
         writer.publish(true).expect("publish");
         let mut reader = SpoolReader::open(run.path()).expect("open spool");
-        assert_eq!(reader.arguments(1).expect("read")[0].0.len(), ARGUMENTS_MAX - 1);
+        assert_eq!(arguments_of(&mut reader, 1).expect("read")[0].0.len(), ARGUMENTS_MAX - 4);
+        assert_eq!(reader.job(2).expect("read"), Spooled::Unfit(b"why".to_vec()));
     }
 
     proptest! {
@@ -427,7 +487,7 @@ mod tests {
         #[test]
         fn arguments_are_read_as_they_were_written(
             jobs in proptest::collection::vec(
-                proptest::collection::vec(proptest::collection::vec(1_u8.., 0..40), 0..4), 1..400),
+                proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..4), 1..400),
             wanted in proptest::collection::vec(any::<prop::sample::Index>(), 1..50),
         ) {
             let run = tempfile::tempdir().expect("create directory");
@@ -440,7 +500,7 @@ mod tests {
             writer.publish(true).expect("publish");
             let mut reader = SpoolReader::open(run.path()).expect("open spool");
             for index in wanted.iter().map(|index| index.index(jobs.len())) {
-                prop_assert_eq!(&reader.arguments(index as u64 + 1).expect("read"), &jobs[index]);
+                prop_assert_eq!(&arguments_of(&mut reader, index as u64 + 1).expect("read"), &jobs[index]);
             }
         }
     }

@@ -189,6 +189,10 @@ struct History {
     /// The agent whose result of a job counts.
     expected: BTreeMap<u64, AgentKey>,
     superseded: u64,
+    /// A reader that reads what was appended after each step, and what it has found.
+    reader: Rounds,
+    found: BTreeMap<u64, AgentKey>,
+    counts: Counts,
 }
 
 impl History {
@@ -197,8 +201,19 @@ impl History {
         let round = Round::create(run.path(), ATTEMPT, None).expect("create round");
         fs::create_dir_all(run.path().join(AGENTS)).expect("create directory");
         let agents = (0..agents).map(|_| Agent::start(run.path())).collect();
-        let owners = BTreeMap::new();
-        Self { run, round, jobs, agents, owners, expected: BTreeMap::new(), superseded: 0 }
+        let reader = Rounds::read(run.path()).expect("read rounds");
+        Self {
+            run,
+            round,
+            jobs,
+            agents,
+            owners: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            superseded: 0,
+            reader,
+            found: BTreeMap::new(),
+            counts: Counts::default(),
+        }
     }
 
     /// Lets an agent take the next range.
@@ -241,6 +256,7 @@ impl History {
             }
             let new =
                 claims.take_over(last, self.agents[to].key).expect("take over").expect("no other wants it");
+            // It may be the agent itself, again.
             let older: Vec<AgentKey> = (1..new.epoch)
                 .map(|epoch| claims.read(claim.number, epoch).expect("read").expect("it is complete").agent)
                 .collect();
@@ -258,6 +274,8 @@ impl History {
             let state =
                 state_of_claim(self.run.path(), &older, new.number, (new.first, new.last)).expect("read");
             let left = (new.first..=new.last).filter(|job| !state.done.contains(*job)).collect();
+            // One that takes its own claim over runs each job once.
+            self.agents[to].work.retain(|(old, _)| old.number != new.number);
             self.agents[to].begin(new, left);
             self.agents[to].append(&JournalEvent::Sealed(Sealed {
                 claim: new.number,
@@ -268,27 +286,47 @@ impl History {
         }
     }
 
-    /// Checks what a reader of the journals finds.
-    fn check(&self) {
+    /// Reads what was appended since the last call.
+    fn read_on(&mut self) {
+        self.reader.add_agents(self.run.path()).expect("read agents");
+        self.reader.read_more(&|_| 0);
+        for (_, round) in self.reader.rounds_mut() {
+            let counts = visit(round, &mut self.found);
+            self.counts.counted += counts.counted;
+            self.counts.superseded += counts.superseded;
+            self.counts.unclaimed += counts.unclaimed;
+        }
+    }
+
+    /// Checks what readers of the journals find.
+    fn check(&mut self) {
+        self.read_on();
         let mut rounds = Rounds::read(self.run.path()).expect("read rounds");
         assert!(rounds.unreadable.is_empty(), "{:?}", rounds.unreadable);
         let Some(mut round) = rounds.take(ATTEMPT) else { return assert!(self.expected.is_empty()) };
         let mut found = BTreeMap::new();
-        let counts = round.visit(|event| {
-            if event.counts {
-                let before = found.insert(event.ended.job, event.agent);
-                assert_eq!(before, None, "job {} has two results", event.ended.job);
-            }
-        });
+        let counts = visit(&mut round, &mut found);
         assert_eq!(found, self.expected);
+        assert_eq!(self.found, self.expected);
         let counted = self.expected.len() as u64;
         assert_eq!(counts, Counts { counted, superseded: self.superseded, unclaimed: 0 });
+        assert_eq!(self.counts, counts);
         for (&job, &agent) in &self.expected {
             let around = round.results_around(job).expect("read claim");
             assert_eq!(around.get(&job).map(|found| found.0), Some(agent));
             assert!(around.keys().all(|job| self.expected.contains_key(job)));
         }
     }
+}
+
+/// Adds the results that count and were not visited yet.
+fn visit(round: &mut minder_record::merge::Round, found: &mut BTreeMap<u64, AgentKey>) -> Counts {
+    round.visit(|event| {
+        if event.counts {
+            let before = found.insert(event.ended.job, event.agent);
+            assert_eq!(before, None, "job {} has two results", event.ended.job);
+        }
+    })
 }
 
 /// A step of a history. The numbers choose agents.
@@ -330,23 +368,25 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn each_job_has_one_result_whatever_agents_do(steps in proptest::collection::vec(step(), 0..80)) {
+    fn each_job_has_one_result_whatever_agents_do(
+        steps in proptest::collection::vec((step(), any::<bool>()), 0..80),
+    ) {
         let mut history = History::new(100, 6);
-        for step in steps {
+        for (step, reads) in steps {
             match step {
                 // A lost agent may still take a range: it does not know that it is lost.
                 Step::Take { agent, most } => _ = history.take(agent, most),
                 Step::Run { agent, jobs } => (0..jobs).for_each(|_| history.run_job(agent)),
-                Step::Lose { agent, to, seals } => {
-                    if agent != to && !history.agents[to].is_lost {
-                        history.lose(agent, to, seals);
-                    }
-                }
+                // Also to itself, or to one that is lost and works all the same.
+                Step::Lose { agent, to, seals } => history.lose(agent, to, seals),
                 Step::Tear { agent, zeros } => {
                     let agent = &history.agents[agent];
                     agent.append_bytes(if zeros { &[0; 100] } else { b"{\"event\":\"ended\",\"job\":1" });
                     agent.append_bytes(b"\n");
                 }
+            }
+            if reads {
+                history.read_on();
             }
         }
         history.check();

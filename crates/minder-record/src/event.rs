@@ -50,7 +50,7 @@ pub enum JournalEvent {
 }
 
 /// The start of an attempt.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AttemptStarted {
     /// The version of minder.
     pub version: String,

@@ -80,13 +80,15 @@ impl Joblog {
     }
 }
 
-/// Appends the line of a job to `out`. `command` is the command as the user would type it.
-pub fn encode(ended: &JobFinished, command: &[u8], out: &mut Vec<u8>) {
+/// Appends the line of a job to `out`. `command` is the command as the user would type it, and `node` the
+/// name of the machine if an agent has run it.
+pub fn encode(ended: &JobFinished, node: Option<&str>, command: &[u8], out: &mut Vec<u8>) {
     let exit = exit_of(ended);
     let signal = ended.signal.unwrap_or(0);
     // `:` is the local machine. `Send` and `Receive` count bytes.
     let JobFinished { job, at, wall, sent, out: received, .. } = ended;
-    let columns = format!("{job}\t:\t{at:.3}\t{wall:10.3}\t{sent}\t{received}\t{exit}\t{signal}\t");
+    let host = node.unwrap_or(":").replace(char::is_control, "?");
+    let columns = format!("{job}\t{host}\t{at:.3}\t{wall:10.3}\t{sent}\t{received}\t{exit}\t{signal}\t");
     out.extend_from_slice(columns.as_bytes());
     out.extend(command.iter().map(|&byte| if byte == b'\n' { 0 } else { byte }));
     out.push(b'\n');

@@ -66,21 +66,10 @@ type Visit<'a> = &'a mut dyn FnMut(u64, JournalEvent);
 
 /// Reads a journal, and visits the events whose lines are wanted, each with the offset behind its line. The
 /// damage of other lines is not noticed.
-pub(crate) fn read_events(
-    path: &Path,
-    is_wanted: &dyn Fn(&[u8]) -> bool,
-    visit: Visit<'_>,
-) -> io::Result<Corruption> {
-    let mut scan = Scan { visit, end: 0, corruption: Corruption::default(), suspect: None };
-    let rest = scan.read(&mut open_file(path)?, is_wanted)?;
-    // A suspect line was the last one, or only a part of a line followed it.
-    scan.corruption.torn_tail = rest > 0 || scan.suspect.is_some();
-    if let Some(number) = scan.suspect
-        && rest > 0
-    {
-        scan.corruption.bad(number);
-    }
-    Ok(scan.corruption)
+fn read_events(path: &Path, is_wanted: &dyn Fn(&[u8]) -> bool, visit: Visit<'_>) -> io::Result<Corruption> {
+    let mut position = Position::default();
+    let rest = position.read(path, u64::MAX, is_wanted, visit)?;
+    Ok(position.corruption(rest > 0))
 }
 
 /// Reads the events that were appended after `offset`, which is 0 or the result of the previous
@@ -94,81 +83,78 @@ pub fn tail_from(
     offset: u64,
     mut visit: impl FnMut(JournalEvent),
 ) -> io::Result<(u64, Corruption)> {
-    tail_events(path, offset, &mut |_, event| visit(event))
-}
-
-/// Does the same as [`tail_from`], and passes the offset behind the line of each event as well.
-///
-/// ```
-/// let read = minder_record::reader::tail_events("no/such/journal".as_ref(), 0, &mut |_, _| ());
-/// assert!(read.is_err());
-/// ```
-///
-/// # Errors
-///
-/// As [`tail_from`].
-pub fn tail_events(
-    path: &Path,
-    offset: u64,
-    visit: &mut dyn FnMut(u64, JournalEvent),
-) -> io::Result<(u64, Corruption)> {
-    let mut file = open_file(path)?;
-    // A journal becomes shorter when a write to it failed and was undone.
-    let offset = offset.min(file.metadata()?.len());
-    file.seek(SeekFrom::Start(offset))?;
-    let mut scan = Scan { visit, end: offset, corruption: Corruption::default(), suspect: None };
-    scan.read(&mut file, &|_| true)?;
-    if let Some(number) = scan.suspect {
-        scan.corruption.bad(number);
+    let mut position = Position { end: offset, ..Position::default() };
+    position.read(path, u64::MAX, &|_| true, &mut |_, event| visit(event))?;
+    let Position { end, mut corruption, suspect, .. } = position;
+    if let Some(number) = suspect {
+        corruption.bad(number);
     }
-    Ok((scan.end, scan.corruption))
+    Ok((end, corruption))
 }
 
 /// Reads the events in a part of a journal that begins and ends with a line. Damaged lines are skipped.
-pub(crate) fn read_part(
-    path: &Path,
-    part: Range<u64>,
-    mut visit: impl FnMut(JournalEvent),
-) -> io::Result<()> {
-    let mut file = open_file(path)?;
-    file.seek(SeekFrom::Start(part.start))?;
-    let len = part.end.saturating_sub(part.start);
-    let visit: Visit<'_> = &mut |_, event| visit(event);
-    let mut scan = Scan { visit, end: 0, corruption: Corruption::default(), suspect: None };
-    scan.read(&mut file.take(len), &|_| true).map(drop)
+pub(crate) fn read_part(path: &Path, part: Range<u64>, visit: Visit<'_>) -> io::Result<()> {
+    Position { end: part.start, ..Position::default() }.read(path, part.end, &|_| true, visit).map(drop)
 }
 
-/// Classifies lines. A line that cannot be decoded is suspect until the next line: then it is a bad
+/// How far a journal was read. A line that cannot be decoded is suspect until the next line: then it is a bad
 /// line. At the end of the file, it is a torn tail.
-struct Scan<'a> {
-    visit: Visit<'a>,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Position {
     /// The offset behind the last complete line.
-    end: u64,
+    pub(crate) end: u64,
+    lines: u64,
     corruption: Corruption,
     suspect: Option<u64>,
 }
 
-impl Scan<'_> {
-    /// Reads the lines of a file that are wanted. Returns the number of bytes after the last newline.
-    fn read(&mut self, file: &mut dyn Read, is_wanted: &dyn Fn(&[u8]) -> bool) -> io::Result<u64> {
-        let mut reader = BufReader::with_capacity(64 << 10, file);
-        lines(&mut reader, LINE_MAX, |number, line, len| {
+impl Position {
+    /// Visits the events of the wanted lines from here on, which end at `until` or before. Returns the number
+    /// of bytes after the last newline.
+    pub(crate) fn read(
+        &mut self,
+        path: &Path,
+        until: u64,
+        is_wanted: &dyn Fn(&[u8]) -> bool,
+        visit: Visit<'_>,
+    ) -> io::Result<u64> {
+        let mut file = open_file(path)?;
+        // A journal becomes shorter when a write to it failed and was undone.
+        self.end = self.end.min(file.metadata()?.len());
+        file.seek(SeekFrom::Start(self.end))?;
+        let part: &mut dyn Read = &mut file.take(until.saturating_sub(self.end));
+        lines(&mut BufReader::with_capacity(64 << 10, part), LINE_MAX, |_, line, len| {
             self.end += len;
+            self.lines += 1;
             if line.is_none_or(is_wanted) {
-                self.line(number, line);
+                self.line(line, visit);
             }
         })
     }
 
-    fn line(&mut self, number: u64, line: Option<&[u8]>) {
+    fn line(&mut self, line: Option<&[u8]>, visit: Visit<'_>) {
         if let Some(earlier) = self.suspect.take() {
             self.corruption.bad(earlier);
         }
         match line.ok_or(DecodeError::Damaged).and_then(decode) {
-            Ok(event) => (self.visit)(self.end, event),
+            Ok(event) => visit(self.end, event),
             Err(DecodeError::Unknown) => (),
-            Err(DecodeError::Damaged | DecodeError::Malformed) => self.suspect = Some(number),
+            Err(DecodeError::Damaged | DecodeError::Malformed) => self.suspect = Some(self.lines),
         }
+    }
+
+    /// Returns the damage until here, if the journal ends here. `has_rest` states that a part of a line
+    /// follows.
+    pub(crate) fn corruption(&self, has_rest: bool) -> Corruption {
+        let mut corruption = self.corruption;
+        // A suspect line was the last one, or only a part of a line followed it.
+        corruption.torn_tail = has_rest || self.suspect.is_some();
+        if let Some(number) = self.suspect
+            && has_rest
+        {
+            corruption.bad(number);
+        }
+        corruption
     }
 }
 

@@ -6,9 +6,14 @@
 //! *superseded*. The result depends on the journals alone: not on the order in which they are read, nor on
 //! any clock. `docs/design/cluster.md` has the reasons.
 //!
+//! Journals may grow meanwhile. First the claims and seals of all of them are read, then the events of jobs
+//! up to the same place. So the seal of an agent is known before its results are visited. A result is visited
+//! as one that counts once, even if a later seal leaves it out.
+//!
 //! The memory that this needs grows with agents and claims. It does not grow with jobs.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -18,7 +23,7 @@ use crate::event::{
     AttemptFinished, AttemptHost, AttemptStarted, Claimed, JobFinished, JournalEvent, Sealed, SealedJournal,
 };
 use crate::job_set::JobSet;
-use crate::journal::{Corruption, read_events, read_part};
+use crate::journal::{Corruption, Position, read_part};
 
 /// The beginnings of the lines that the first reading of a journal decodes. The others are events of jobs.
 const RARE: [&[u8]; 6] = [
@@ -33,8 +38,11 @@ const RARE: [&[u8]; 6] = [
 /// The rounds of a run, by the attempt that submitted each.
 ///
 /// ```
-/// let rounds = minder_record::merge::Rounds::read("no/such/run".as_ref()).expect("no agents are no error");
+/// let mut rounds = minder_record::merge::Rounds::read("no/such/run".as_ref()).expect("it has no agents");
 /// assert!(rounds.numbers().next().is_none());
+/// // Later: what was appended since then.
+/// rounds.read_more(&|_| 0);
+/// rounds.rounds_mut().for_each(|(_, round)| _ = round.visit(|event| println!("{event:?}")));
 /// ```
 #[derive(Debug, Default)]
 pub struct Rounds {
@@ -47,8 +55,10 @@ pub struct Rounds {
 #[derive(Debug, Default)]
 pub struct Round {
     agents: Vec<Agent>,
-    /// The epochs of each claim, by its number, in ascending order.
-    claims: HashMap<u64, Vec<Epoch>>,
+    /// How much of the journals of older epochs counts, by claim and epoch.
+    seals: BTreeMap<(u64, u32), Vec<(AgentKey, u64)>>,
+    /// The jobs with a result that was visited and counts.
+    counted: JobSet,
 }
 
 /// An agent, and what its journal says apart from jobs.
@@ -67,29 +77,28 @@ pub struct Agent {
     /// The error that ended reading its journal early.
     pub error: Option<io::Error>,
     journal: PathBuf,
-    /// The length of the complete lines that [`Round::visit`] has read.
-    bytes: u64,
-    /// Its claims, by their first job.
-    claims: BTreeMap<u64, OwnClaim>,
+    /// The length of the file when it was read last.
+    len: u64,
+    /// The end of what was read for claims and seals, and of what [`Round::visit`] has visited.
+    known: Position,
+    visited: Position,
+    /// `true` if a part of a line follows.
+    has_rest: bool,
+    /// What it holds, by the first job of the claim and the epoch.
+    claims: BTreeMap<(u64, u32), OwnClaim>,
+    /// A claim that it held before, and holds again once it has sealed it.
+    again: Option<Claimed>,
 }
 
 /// A claim, as the journal of its agent has it.
 #[derive(Debug)]
 struct OwnClaim {
     number: u64,
-    epoch: u32,
     last: u64,
-    /// The part of the journal with the events of its jobs. Known after [`Round::visit`].
+    /// The offset from which on events of its jobs belong to this epoch.
+    start: u64,
+    /// The part of the journal with these events. Known after [`Round::visit`].
     part: Range<u64>,
-}
-
-/// One agent's hold on a claim.
-#[derive(Debug)]
-struct Epoch {
-    epoch: u32,
-    agent: AgentKey,
-    /// How much of the journals of older epochs counts, if the agent has written that.
-    seals: Option<Vec<(AgentKey, u64)>>,
 }
 
 /// How many events of jobs count.
@@ -137,19 +146,35 @@ impl Rounds {
     /// [`unreadable`](Self::unreadable) and [`Agent::error`].
     pub fn read(run: &Path) -> io::Result<Self> {
         let mut rounds = Self::default();
+        rounds.add_agents(run)?;
+        Ok(rounds)
+    }
+
+    /// Does the same for agents that are not known yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn add_agents(&mut self, run: &Path) -> io::Result<()> {
+        self.unreadable.clear();
         for key in agents::keys(run)? {
-            let journal = key.dir(run).join(JOURNAL);
-            match Agent::read(key, journal) {
-                Ok((agent, found)) => {
-                    rounds.by_attempt.entry(agent.started.attempt).or_default().add(agent, found);
-                }
+            if self.by_attempt.values().any(|round| round.index_of(key).is_ok()) {
+                continue;
+            }
+            let mut seals = Vec::new();
+            match Agent::open(key, run, &mut seals) {
+                Ok(agent) => self.by_attempt.entry(agent.started.attempt).or_default().add(agent, seals),
                 // It was killed before its first event, so it has done no job.
                 Err(error) if is_unbegun(&error) => (),
-                Err(error) => rounds.unreadable.push((key, error)),
+                Err(error) => self.unreadable.push((key, error)),
             }
         }
-        rounds.by_attempt.values_mut().for_each(Round::sort);
-        Ok(rounds)
+        Ok(())
+    }
+
+    /// Reads what known agents of all rounds have appended. See [`Round::read_more`].
+    pub fn read_more(&mut self, announced: &dyn Fn(AgentKey) -> u64) {
+        self.by_attempt.values_mut().for_each(|round| round.read_more(announced));
     }
 
     /// Returns the numbers of the attempts that have submitted a round, in ascending order.
@@ -162,58 +187,104 @@ impl Rounds {
         attempts.iter().copied().chain(self.numbers()).collect()
     }
 
+    /// Returns the rounds with the numbers of their attempts, the latest first.
+    pub fn rounds_mut(&mut self) -> impl Iterator<Item = (u32, &mut Round)> {
+        self.by_attempt.iter_mut().rev().map(|(&attempt, round)| (attempt, round))
+    }
+
+    /// Returns the round of an attempt.
+    pub fn round(&self, attempt: u32) -> Option<&Round> {
+        self.by_attempt.get(&attempt)
+    }
+
     /// Takes the round of an attempt out.
     pub fn take(&mut self, attempt: u32) -> Option<Round> {
         self.by_attempt.remove(&attempt)
     }
 }
 
-/// What the first reading of a journal finds.
-type Found = (Vec<Claimed>, Vec<Sealed>);
-
 impl Agent {
-    fn read(key: AgentKey, journal: PathBuf) -> io::Result<(Self, Found)> {
-        let mut started = None;
-        let mut host = None;
-        let mut finished = None;
-        let mut claimed = Vec::new();
-        let mut sealed = Vec::new();
-        let is_rare = |line: &[u8]| RARE.iter().any(|start| line.starts_with(start));
-        let read = read_events(&journal, &is_rare, &mut |_, event| match event {
-            JournalEvent::AttemptStarted(event) => started = Some(event),
-            JournalEvent::Host(event) => host = Some(event),
-            JournalEvent::AttemptFinished(event) => finished = Some(event),
-            JournalEvent::Claimed(event) => claimed.push(event),
-            JournalEvent::Sealed(event) => sealed.push(event),
-            _ => (),
-        });
-        let error = match (&started, read) {
-            (Some(_), read) => read.err(),
-            (None, Err(error)) => return Err(error),
-            // It was killed before its first event, which it waits for before it claims a job.
-            (None, Ok(damage)) if damage.bad_lines == 0 && claimed.is_empty() => {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            (None, Ok(_)) => None,
+    /// Reads what the journal of an agent says apart from jobs.
+    fn open(key: AgentKey, run: &Path, seals: &mut Vec<Sealed>) -> io::Result<Self> {
+        let mut agent = Self {
+            key,
+            started: AttemptStarted::default(),
+            host: None,
+            finished: None,
+            corruption: Corruption::default(),
+            error: None,
+            journal: key.dir(run).join(JOURNAL),
+            len: 0,
+            known: Position::default(),
+            visited: Position::default(),
+            has_rest: false,
+            claims: BTreeMap::new(),
+            again: None,
         };
-        let wrong = || io::Error::new(io::ErrorKind::InvalidData, "its first line cannot be read");
-        let started = started.ok_or_else(wrong)?;
-        let mut claims = BTreeMap::new();
-        for Claimed { claim, epoch, first, last } in &claimed {
-            let own = OwnClaim { number: *claim, epoch: *epoch, last: *last, part: 0..0 };
-            if first <= last {
-                claims.insert(*first, own);
-            }
+        let read = agent.read_claims(seals);
+        if agent.started.attempt > 0 {
+            agent.error = read.err();
+            return Ok(agent);
         }
-        let corruption = Corruption::default();
-        let agent = Self { key, started, host, finished, corruption, error, journal, bytes: 0, claims };
-        Ok((agent, (claimed, sealed)))
+        read?;
+        let damage = agent.known.corruption(agent.has_rest);
+        // It was killed before its first event, which it waits for before it claims a job.
+        let is_unbegun = damage.bad_lines == 0 && agent.claims.is_empty();
+        let wrong = || io::Error::new(io::ErrorKind::InvalidData, "its first line cannot be read");
+        Err(if is_unbegun { io::ErrorKind::UnexpectedEof.into() } else { wrong() })
     }
 
-    /// Returns the first job of the claim with this job.
-    fn claim_of(&self, job: u64) -> Option<u64> {
-        let (&first, claim) = self.claims.range(..=job).next_back()?;
-        (job <= claim.last).then_some(first)
+    fn read_more(&mut self, announced: &dyn Fn(AgentKey) -> u64, seals: &mut Vec<Sealed>) -> io::Result<()> {
+        let len = fs::symlink_metadata(&self.journal)?.len();
+        let is_same = len == self.len && announced(self.key) <= len;
+        if is_same { Ok(()) } else { self.read_claims(seals) }
+    }
+
+    /// Reads what was appended to its journal since the last call, apart from jobs.
+    fn read_claims(&mut self, seals: &mut Vec<Sealed>) -> io::Result<()> {
+        let Self { started, host, finished, claims, again, .. } = self;
+        let is_rare = |line: &[u8]| RARE.iter().any(|start| line.starts_with(start));
+        let rest = self.known.read(&self.journal, u64::MAX, &is_rare, &mut |end, event| match event {
+            JournalEvent::AttemptStarted(event) => *started = event,
+            JournalEvent::Host(event) => *host = Some(event),
+            JournalEvent::AttemptFinished(event) => *finished = Some(event),
+            JournalEvent::Claimed(claimed) => {
+                let held = claims.range((claimed.first, 0)..=(claimed.first, u32::MAX)).next();
+                if held.is_some() {
+                    *again = Some(claimed);
+                } else {
+                    hold(claims, &claimed, end);
+                }
+            }
+            JournalEvent::Sealed(sealed) => {
+                let is_it =
+                    |claimed: &Claimed| (claimed.claim, claimed.epoch) == (sealed.claim, sealed.epoch);
+                if let Some(claimed) = again.take_if(|claimed| is_it(claimed)) {
+                    hold(claims, &claimed, end);
+                }
+                seals.push(sealed);
+            }
+            _ => (),
+        })?;
+        self.has_rest = rest > 0;
+        self.len = self.known.end + rest;
+        Ok(())
+    }
+
+    /// Returns the first job of the claim with this job, and the epochs at which this agent holds it.
+    fn holds_of(&self, job: u64) -> impl Iterator<Item = (u64, u32, &OwnClaim)> {
+        let first = self.claims.range(..=(job, u32::MAX)).next_back().map_or(0, |((first, _), _)| *first);
+        let holds = self.claims.range((first, 0)..=(first, u32::MAX));
+        holds.filter(move |(_, own)| job <= own.last).map(|(&(first, epoch), own)| (first, epoch, own))
+    }
+}
+
+/// Adds a claim to those of an agent. `start` is the offset from which on its events belong to it.
+fn hold(claims: &mut BTreeMap<(u64, u32), OwnClaim>, claimed: &Claimed, start: u64) {
+    let Claimed { claim: number, epoch, first, last } = *claimed;
+    if first <= last {
+        // A journal that became shorter is read again.
+        claims.entry((first, epoch)).or_insert(OwnClaim { number, last, start, part: 0..0 });
     }
 }
 
@@ -251,16 +322,19 @@ pub fn state_of_claim(
     let mut round = Round::default();
     let mut done = JobSet::default();
     let mut journals = Vec::new();
-    for &key in older {
-        match Agent::read(key, key.dir(run).join(JOURNAL)) {
-            Ok((agent, found)) => round.add(agent, found),
+    for (index, &key) in older.iter().enumerate() {
+        if older[..index].contains(&key) {
+            continue;
+        }
+        let mut seals = Vec::new();
+        match Agent::open(key, run, &mut seals) {
+            Ok(agent) => round.add(agent, seals),
             Err(error) if is_unbegun(&error) => {
                 journals.push(SealedJournal { agent: key, bytes: 0 });
             }
             Err(error) => return Err(error),
         }
     }
-    round.sort();
     round.visit(|event| {
         if event.claim == claim
             && event.counts
@@ -274,36 +348,44 @@ pub fn state_of_claim(
         if let Some(error) = agent.error {
             return Err(error);
         }
-        journals.push(SealedJournal { agent: agent.key, bytes: agent.bytes });
+        journals.push(SealedJournal { agent: agent.key, bytes: agent.visited.end });
     }
     Ok(ClaimState { done, journals })
 }
 
 impl Round {
-    fn sort(&mut self) {
-        self.claims.values_mut().for_each(|epochs| epochs.sort_by_key(|epoch| epoch.epoch));
+    fn index_of(&self, key: AgentKey) -> Result<usize, usize> {
+        self.agents.binary_search_by_key(&key, |agent| agent.key)
     }
 
-    fn add(&mut self, agent: Agent, (claimed, sealed): Found) {
-        for Claimed { claim, epoch, .. } in claimed {
-            self.epoch(claim, epoch, agent.key);
+    fn add(&mut self, agent: Agent, seals: Vec<Sealed>) {
+        if let Err(index) = self.index_of(agent.key) {
+            self.agents.insert(index, agent);
         }
-        for Sealed { claim, epoch, journals } in sealed {
-            let seals = journals.into_iter().map(|journal| (journal.agent, journal.bytes)).collect();
+        self.add_seals(seals);
+    }
+
+    fn add_seals(&mut self, seals: Vec<Sealed>) {
+        for Sealed { claim, epoch, journals } in seals {
+            let limits = || journals.iter().map(|journal| (journal.agent, journal.bytes)).collect();
             // The first one counts: the agent has started jobs after it.
-            self.epoch(claim, epoch, agent.key).seals.get_or_insert(seals);
+            self.seals.entry((claim, epoch)).or_insert_with(limits);
         }
-        self.agents.push(agent);
     }
 
-    fn epoch(&mut self, claim: u64, epoch: u32, agent: AgentKey) -> &mut Epoch {
-        let epochs = self.claims.entry(claim).or_default();
-        let known = epochs.iter().position(|known| known.epoch == epoch && known.agent == agent);
-        let index = known.unwrap_or_else(|| {
-            epochs.push(Epoch { epoch, agent, seals: None });
-            epochs.len() - 1
-        });
-        &mut epochs[index]
+    /// Reads the claims and seals that known agents have appended. A journal is opened if its length has
+    /// changed. On some network file systems that shows late: `announced` returns how long the journal of an
+    /// agent is at least.
+    pub fn read_more(&mut self, announced: &dyn Fn(AgentKey) -> u64) {
+        let mut seals = Vec::new();
+        for agent in &mut self.agents {
+            agent.error = None;
+            // An agent that has recorded its end writes nothing more.
+            if agent.finished.is_none() {
+                agent.error = agent.read_more(announced, &mut seals).err();
+            }
+        }
+        self.add_seals(seals);
     }
 
     /// Returns the agents, in the order of their keys.
@@ -311,79 +393,107 @@ impl Round {
         &self.agents
     }
 
+    /// Returns an agent.
+    pub fn agent(&self, key: AgentKey) -> Option<&Agent> {
+        self.index_of(key).ok().map(|index| &self.agents[index])
+    }
+
+    /// Returns the number of claims, each counted for each agent that holds it.
+    pub fn claims(&self) -> u64 {
+        self.agents.iter().map(|agent| agent.claims.len() as u64).sum()
+    }
+
     /// Returns the agents, in the order of their keys.
     pub fn into_agents(self) -> Vec<Agent> {
         self.agents
     }
 
-    /// Returns the number of claims.
-    pub fn claims(&self) -> usize {
-        self.claims.len()
-    }
-
-    /// Returns how many bytes of the journal of an agent count for a claim that it made at this epoch.
-    /// `None` if all do.
-    fn limit(&self, claim: u64, epoch: u32, agent: AgentKey) -> Option<u64> {
-        let later = self.claims.get(&claim)?.iter().filter(|other| other.epoch > epoch);
-        // An epoch without seals has run no job.
-        let seals = later.filter_map(|other| other.seals.as_ref()).next()?;
-        Some(seals.iter().find(|seal| seal.0 == agent).map_or(0, |seal| seal.1))
-    }
-
-    /// Visits all events of jobs, agent by agent. In a round each job has at most one result that counts.
-    /// Afterwards [`Agent::corruption`] and [`Agent::error`] are complete.
+    /// Visits the events of jobs that were not visited yet, agent by agent. In a round each job has at most
+    /// one result that counts. Afterwards [`Agent::corruption`] and [`Agent::error`] are complete.
     pub fn visit(&mut self, mut visit: impl FnMut(AgentEvent<'_>)) -> Counts {
         let mut counts = Counts::default();
         for index in 0..self.agents.len() {
-            counts.add(self.visit_agent(index, &mut visit));
+            counts.add(self.visit_agent(index, u64::MAX, &mut visit));
         }
         counts
     }
 
-    fn visit_agent(&mut self, index: usize, visit: &mut dyn FnMut(AgentEvent<'_>)) -> Counts {
-        let agent = &self.agents[index];
-        let key = agent.key;
-        let limits: HashMap<u64, Option<u64>> = agent
-            .claims
-            .iter()
-            .map(|(&first, own)| (first, self.limit(own.number, own.epoch, key)))
-            .collect();
+    /// Visits some of these events: those in about `most` bytes. Returns whether others are left.
+    pub fn visit_some(&mut self, most: u64, visit: &mut dyn FnMut(AgentEvent<'_>)) -> bool {
+        let mut left = most;
+        for index in 0..self.agents.len() {
+            let before = self.agents[index].visited.end;
+            self.visit_agent(index, before.saturating_add(left), visit);
+            let Agent { known, visited, error, .. } = &self.agents[index];
+            if error.is_some() {
+                continue;
+            }
+            if visited.end == before && known.end > before {
+                // The next line is longer.
+                self.visit_agent(index, u64::MAX, visit);
+                return true;
+            }
+            if known.end > visited.end {
+                return true;
+            }
+            left = left.saturating_sub(visited.end.saturating_sub(before));
+        }
+        false
+    }
+
+    fn visit_agent(&mut self, index: usize, until: u64, visit: &mut dyn FnMut(AgentEvent<'_>)) -> Counts {
+        let Self { agents, seals, counted } = self;
+        let agent = &mut agents[index];
         let mut counts = Counts::default();
-        let mut parts: HashMap<u64, Range<u64>> = HashMap::new();
+        if agent.visited.end == agent.known.end {
+            agent.corruption = agent.visited.corruption(agent.has_rest);
+            return counts;
+        }
+        let Agent { key, claims, .. } = agent;
         let node = agent.started.node.as_deref();
-        let mut start = 0;
-        let read = read_events(&agent.journal, &|_| true, &mut |end, event| {
+        let mut start = agent.visited.end;
+        let until = agent.known.end.min(until);
+        let read = agent.visited.read(&agent.journal, until, &|_| true, &mut |end, event| {
             let start = std::mem::replace(&mut start, end);
             let (is_tried, ended) = match event {
                 JournalEvent::JobFinished(ended) => (false, ended),
                 JournalEvent::JobTried(ended) => (true, ended),
                 _ => return,
             };
-            let Some(first) = agent.claim_of(ended.job) else {
+            let job = ended.job;
+            let first = claims.range(..=(job, u32::MAX)).next_back().map_or(0, |((first, _), _)| *first);
+            let holds = claims.range_mut((first, 0)..=(first, u32::MAX)).rev();
+            let mut holds = holds.filter(|(_, own)| job <= own.last && own.start < end);
+            let Some((&(_, epoch), own)) = holds.next() else {
                 counts.unclaimed += 1;
                 return;
             };
-            let is_counted = limits[&first].is_none_or(|limit| end <= limit);
+            own.part.start = if own.part.is_empty() { start } else { own.part.start };
+            own.part.end = end;
+            let is_within = limit(seals, own.number, epoch, *key).is_none_or(|limit| end <= limit);
+            // The second is one of a job that its agent has run twice.
+            let is_counted = is_within && if is_tried { !counted.contains(job) } else { counted.insert(job) };
             if !is_tried {
                 *(if is_counted { &mut counts.counted } else { &mut counts.superseded }) += 1;
             }
-            let part = parts.entry(first).or_insert(start..end);
-            part.end = end;
-            let claim = agent.claims[&first].number;
-            visit(AgentEvent { agent: key, node, claim, counts: is_counted, is_tried, ended });
+            visit(AgentEvent { agent: *key, node, claim: own.number, counts: is_counted, is_tried, ended });
         });
-        let agent = &mut self.agents[index];
-        for (first, part) in parts {
-            if let Some(own) = agent.claims.get_mut(&first) {
-                own.part = part;
-            }
-        }
-        agent.bytes = start;
-        match read {
-            Ok(corruption) => agent.corruption = corruption,
-            Err(error) => agent.error = Some(error),
+        agent.corruption = agent.visited.corruption(agent.has_rest);
+        if let Err(error) = read {
+            agent.error = Some(error);
         }
         counts
+    }
+
+    /// Returns whether a result of a job was visited that counts.
+    pub fn has_result(&self, job: u64) -> bool {
+        self.counted.contains(job)
+    }
+
+    /// Returns the first and the last job of the claim with this job, if there is one.
+    pub fn claim_around(&self, job: u64) -> Option<(u64, u64)> {
+        let mut holds = self.agents.iter().flat_map(|agent| agent.holds_of(job));
+        holds.next().map(|(first, _, own)| (first, own.last))
     }
 
     /// Returns the results that count of the claim with this job, by job, and the agent of each. Reads the
@@ -395,18 +505,31 @@ impl Round {
     pub fn results_around(&self, job: u64) -> io::Result<BTreeMap<u64, (AgentKey, JobFinished)>> {
         let mut results = BTreeMap::new();
         for agent in &self.agents {
-            let Some(first) = agent.claim_of(job) else { continue };
-            let own = &agent.claims[&first];
-            let limit = self.limit(own.number, own.epoch, agent.key).unwrap_or(u64::MAX);
-            let part = own.part.start..own.part.end.min(limit);
-            read_part(&agent.journal, part, |event| {
-                if let JournalEvent::JobFinished(ended) = event
-                    && (first..=own.last).contains(&ended.job)
-                {
-                    results.insert(ended.job, (agent.key, ended));
-                }
-            })?;
+            for (first, epoch, own) in agent.holds_of(job) {
+                let limit = limit(&self.seals, own.number, epoch, agent.key).unwrap_or(u64::MAX);
+                let part = own.part.start..own.part.end.min(limit);
+                read_part(&agent.journal, part, &mut |_, event| match event {
+                    JournalEvent::JobFinished(ended) if (first..=own.last).contains(&ended.job) => {
+                        results.entry(ended.job).or_insert((agent.key, ended));
+                    }
+                    _ => (),
+                })?;
+            }
         }
         Ok(results)
     }
+}
+
+/// Returns how many bytes of the journal of an agent count for a claim that it made at this epoch. `None` if
+/// all do.
+fn limit(
+    seals: &BTreeMap<(u64, u32), Vec<(AgentKey, u64)>>,
+    claim: u64,
+    epoch: u32,
+    agent: AgentKey,
+) -> Option<u64> {
+    // An epoch without seals has run no job.
+    let later = (claim, epoch.checked_add(1)?)..=(claim, u32::MAX);
+    let (_, limits) = seals.range(later).next()?;
+    Some(limits.iter().find(|limit| limit.0 == agent).map_or(0, |limit| limit.1))
 }

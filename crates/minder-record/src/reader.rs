@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
+use crate::agents::AgentKey;
 use crate::codec::{LINE_MAX, decode};
 use crate::error;
 use crate::event::{AttemptFinished, AttemptHost, AttemptStarted, JobFinished, JournalEvent, OutputSegment};
 use crate::journal::lines;
 use crate::manifest::{Manifest, open_file};
-use crate::merge::{AgentEvent, Round, Rounds};
+use crate::merge::{Agent, AgentEvent, Round, Rounds};
 use crate::store;
 
-pub use crate::journal::{Corruption, attempt_finished, read_journal, tail_events, tail_from};
+pub use crate::journal::{Corruption, attempt_finished, read_journal, tail_from};
 
 /// An attempt at a run, without its jobs.
 #[derive(Debug)]
@@ -44,8 +45,22 @@ pub struct Run {
     pub tries: BTreeMap<u64, Vec<JobFinished>>,
     /// Output that was saved and not shown yet, by job.
     pub unshown: BTreeMap<u64, Vec<OutputSegment>>,
+    /// The agents that have worked on the run, in the order of their rounds and of their keys.
+    pub agents: Vec<Agent>,
+    /// Agents whose journal does not say what they are.
+    pub unreadable: Vec<(AgentKey, io::Error)>,
+    /// The index of the agent that has run each job, if one has.
+    pub agent_of: BTreeMap<u64, usize>,
     /// `true` if a process works on the run.
     pub alive: bool,
+}
+
+impl Run {
+    /// Returns the agent that has run a job, and the name of its machine.
+    pub fn place_of(&self, job: u64) -> Option<(AgentKey, Option<&str>)> {
+        let agent = self.agents.get(*self.agent_of.get(&job)?)?;
+        Some((agent.key, agent.started.node.as_deref()))
+    }
 }
 
 /// Reads the complete record of a run, with the events of all its jobs.
@@ -64,13 +79,17 @@ pub fn read_run(dir: &Path) -> io::Result<Run> {
         jobs: BTreeMap::new(),
         tries: BTreeMap::new(),
         unshown: BTreeMap::new(),
+        agents: Vec::new(),
+        unreadable: Vec::new(),
+        agent_of: BTreeMap::new(),
         alive,
     };
     let mut rounds = Rounds::read(dir)?;
+    run.unreadable = std::mem::take(&mut rounds.unreadable);
     let attempts = store::attempts(dir)?;
     for number in rounds.numbers_with(&attempts) {
-        if let Some(mut round) = rounds.take(number) {
-            read_round(&mut round, &mut run);
+        if let Some(round) = rounds.take(number) {
+            read_round(round, &mut run);
         }
         if attempts.binary_search(&number).is_err() {
             continue;
@@ -97,6 +116,7 @@ pub fn read_run(dir: &Path) -> io::Result<Run> {
             JournalEvent::JobTried(tried) => run.tries.entry(tried.job).or_default().push(tried),
             JournalEvent::JobFinished(ended) => {
                 update_unshown(&mut run.unshown, &ended);
+                run.agent_of.remove(&ended.job);
                 run.jobs.insert(ended.job, ended);
             }
         });
@@ -111,18 +131,23 @@ pub fn read_run(dir: &Path) -> io::Result<Run> {
 
 /// Adds what the agents of a round have done. Output that they have saved is shown by the attempt that waits
 /// for them.
-fn read_round(round: &mut Round, run: &mut Run) {
+fn read_round(mut round: Round, run: &mut Run) {
+    let first = run.agents.len();
+    let keys: Vec<AgentKey> = round.agents().iter().map(|agent| agent.key).collect();
     round.visit(|event| {
-        let AgentEvent { counts, is_tried, ended, .. } = event;
+        let AgentEvent { agent, counts, is_tried, ended, .. } = event;
         match (counts, is_tried) {
             (false, _) => (),
             (true, true) => run.tries.entry(ended.job).or_default().push(ended),
             (true, false) => {
                 run.unshown.remove(&ended.job);
+                let index = keys.binary_search(&agent).unwrap_or_default();
+                run.agent_of.insert(ended.job, first + index);
                 run.jobs.insert(ended.job, ended);
             }
         }
     });
+    run.agents.extend(round.into_agents());
 }
 
 /// A start of a job that has ended.
@@ -130,14 +155,55 @@ fn read_round(round: &mut Round, run: &mut Run) {
 pub struct Start {
     /// The attempt at the run, counted from 1.
     pub attempt: u32,
+    /// The agent that has run it, if one has.
+    pub agent: Option<AgentKey>,
+    /// The name of the agent's machine.
+    pub node: Option<String>,
+    /// `false` if another agent had taken the job over. Such a result is not used.
+    pub counts: bool,
     /// `true` if the job failed and was to be started again.
     pub is_tried: bool,
     /// How it ended.
     pub ended: JobFinished,
 }
 
-/// Returns the starts of a job that have ended, in their order, of all attempts at the run. A journal that
-/// cannot be read is left out: [`read_run`] reports it.
+/// Visits the starts of jobs that have ended, of all attempts at the run: those of agents, and then those of
+/// the attempt itself. The starts of a job are in their order. A journal that cannot be read is left out:
+/// [`read_run`] reports it.
+///
+/// ```
+/// let dir = std::path::Path::new("no/such/run");
+/// assert!(minder_record::reader::visit_starts(dir, &mut |start| println!("{start:?}")).is_err());
+/// ```
+///
+/// # Errors
+///
+/// If the directory cannot be read.
+pub fn visit_starts(dir: &Path, visit: &mut dyn FnMut(Start)) -> io::Result<()> {
+    let mut rounds = Rounds::read(dir)?;
+    let attempts = store::attempts(dir)?;
+    for attempt in rounds.numbers_with(&attempts) {
+        if let Some(mut round) = rounds.take(attempt) {
+            round.visit(|event| {
+                let AgentEvent { agent, node, counts, is_tried, ended, .. } = event;
+                let node = node.map(str::to_owned);
+                visit(Start { attempt, agent: Some(agent), node, counts, is_tried, ended });
+            });
+        }
+        let of_attempt = |event| {
+            let (is_tried, ended) = match event {
+                JournalEvent::JobTried(ended) => (true, ended),
+                JournalEvent::JobFinished(ended) => (false, ended),
+                _ => return,
+            };
+            visit(Start { attempt, agent: None, node: None, counts: true, is_tried, ended });
+        };
+        let _ = read_journal(&dir.join(store::attempt_name(attempt)), of_attempt);
+    }
+    Ok(())
+}
+
+/// Returns the starts of a job as [`visit_starts`] visits them.
 ///
 /// ```
 /// let dir = std::path::Path::new("no/such/run");
@@ -149,29 +215,11 @@ pub struct Start {
 /// If the directory cannot be read.
 pub fn starts(dir: &Path, job: u64) -> io::Result<Vec<Start>> {
     let mut starts = Vec::new();
-    let mut rounds = Rounds::read(dir)?;
-    let attempts = store::attempts(dir)?;
-    for attempt in rounds.numbers_with(&attempts) {
-        if let Some(mut round) = rounds.take(attempt) {
-            round.visit(|event| {
-                let AgentEvent { counts, is_tried, ended, .. } = event;
-                if counts && ended.job == job {
-                    starts.push(Start { attempt, is_tried, ended });
-                }
-            });
+    visit_starts(dir, &mut |start| {
+        if start.ended.job == job {
+            starts.push(start);
         }
-        let visit = |event| {
-            let (is_tried, ended) = match event {
-                JournalEvent::JobTried(ended) => (true, ended),
-                JournalEvent::JobFinished(ended) => (false, ended),
-                _ => return,
-            };
-            if ended.job == job {
-                starts.push(Start { attempt, is_tried, ended });
-            }
-        };
-        let _ = read_journal(&dir.join(store::attempt_name(attempt)), visit);
-    }
+    })?;
     Ok(starts)
 }
 

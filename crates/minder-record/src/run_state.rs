@@ -32,6 +32,8 @@ pub struct RunState {
     pub tried: JobSet,
     /// Jobs whose output agents have saved, and which was not shown yet.
     pub unshown_by_agents: JobSet,
+    /// How many claims the journals of agents have, by round.
+    pub claims: Vec<(u32, u64)>,
     /// The highest number of a finished job.
     pub last_job: u64,
     /// The end of the last attempt, unless it was killed after it had recorded a job.
@@ -99,6 +101,7 @@ impl RunState {
         for number in rounds.numbers_with(&attempts) {
             if let Some(mut round) = rounds.take(number) {
                 round.visit(|event| state.apply_of_agent(&event));
+                state.claims.push((number, round.claims()));
                 for agent in round.into_agents() {
                     if let Some(error) = agent.error {
                         return Err(error).context(|| unreadable(&agent.key.dir(dir)));

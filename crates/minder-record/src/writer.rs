@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use minder_os::sync::Mutex;
 use crate::agents::{AgentKey, JOURNAL};
 use crate::append_file::LineWriter;
 use crate::error::{Context, Error, ErrorKind, Result};
-use crate::event::{AttemptStarted, JournalEvent};
+use crate::event::{AttemptStarted, JournalEvent, OutputSegment};
 use crate::manifest::{self, InputSource, Manifest};
 use crate::store::{self, FileKind};
 use crate::{codec, reader, run_number};
@@ -132,26 +133,10 @@ impl JournalWriter {
         let begin = || -> Result<Self> {
             store::create_dirs(&own)?;
             let file = create_private_file(&own.join(JOURNAL))?;
-            let mut journal = LineWriter::new(file, 0, sync);
             let started = AttemptStarted { node: Some(node), ..started(&run, attempt) };
-            let mut line = Vec::new();
-            codec::encode(&JournalEvent::AttemptStarted(started), &mut line);
-            journal.append(&line)?;
-            if sync {
-                sync_dirs(&own);
-            }
-            Ok(Self {
-                dir: own.clone(),
-                name: JOURNAL.to_owned(),
-                run: run.clone(),
-                attempt,
-                is_new: false,
-                journal: Mutex::new(journal),
-                used: AtomicBool::new(true),
-                discarded: AtomicBool::new(false),
-                _lock: None,
-                removal: RemovalOnDrop::default(),
-            })
+            let mut made = Self::with_file(&own, JOURNAL.to_owned(), file, started, sync)?;
+            made.used = AtomicBool::new(true);
+            Ok(made)
         };
         begin().context(|| format!("cannot write the record in `{}`", own.display()))
     }
@@ -167,12 +152,20 @@ impl JournalWriter {
                 made => break made?,
             }
         };
+        let name = store::attempt_name(attempt);
+        let mut made = Self::with_file(dir, name, file, started(&run, attempt), sync)?;
+        made._lock = Some(lock);
+        Ok(made)
+    }
+
+    /// Writes the first event of a journal. If that fails, the journal is removed: the run stays as it was.
+    fn with_file(dir: &Path, name: String, file: File, started: AttemptStarted, sync: bool) -> Result<Self> {
+        let AttemptStarted { run, attempt, .. } = started.clone();
         let mut line = Vec::new();
-        codec::encode(&JournalEvent::AttemptStarted(started(&run, attempt)), &mut line);
+        codec::encode(&JournalEvent::AttemptStarted(started), &mut line);
         let mut journal = LineWriter::new(file, 0, sync);
         if let Err(error) = journal.append(&line) {
-            // The run stays as it was.
-            let _ = fs::remove_file(dir.join(store::attempt_name(attempt)));
+            let _ = fs::remove_file(dir.join(name));
             return Err(error.into());
         }
         if sync {
@@ -180,14 +173,14 @@ impl JournalWriter {
         }
         Ok(Self {
             dir: dir.to_owned(),
-            name: store::attempt_name(attempt),
+            name,
             run,
             attempt,
             is_new: false,
             journal: Mutex::new(journal),
             used: AtomicBool::new(false),
             discarded: AtomicBool::new(false),
-            _lock: Some(lock),
+            _lock: None,
             removal: RemovalOnDrop::default(),
         })
     }
@@ -351,6 +344,33 @@ pub fn output_path(dir: &Path, name: &str) -> io::Result<PathBuf> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     Ok(dir.join(name))
+}
+
+impl OutputSegment {
+    /// Returns the path of its file, which is in `dir`, and which bytes of it are meant. They come from a
+    /// journal, so they are checked first.
+    ///
+    /// ```
+    /// use minder_record::event::OutputSegment;
+    ///
+    /// let segment = OutputSegment { stream: 1, file: "out-1-1".to_owned(), at: 3, len: 2 };
+    /// let (path, range) = segment.place("runs/61c0aa00".as_ref()).expect("it is the name of an output");
+    /// assert_eq!((path.as_path(), range), ("runs/61c0aa00/out-1-1".as_ref(), 3..5));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If minder does not create output files of this name, or if no file has these bytes.
+    pub fn place(&self, dir: &Path) -> io::Result<(PathBuf, Range<u64>)> {
+        let path = output_path(dir, &self.file)?;
+        let end = self.at.checked_add(self.len).ok_or_else(|| io::Error::other("its row is damaged"))?;
+        Ok((path, self.at..end))
+    }
+
+    /// Returns whether its file has output of other jobs, too.
+    pub fn is_shared(&self) -> bool {
+        self.file.starts_with("out-")
+    }
 }
 
 /// Returns the path of a file with output that stays in the record. The name comes from a journal, so it

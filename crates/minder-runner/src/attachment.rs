@@ -59,16 +59,22 @@ impl Attachment {
             }
             return Ok(None);
         };
+        let round = Arc::new(Round::open(run, attempt)?);
         let mut agents = RoundAgents::new(run, attempt, agents.lost_after);
         agents.look(Instant::now()).context("cannot read the agents of the run")?;
         if !attaches && !agents.may_work() {
-            return Ok(None);
+            // One may only be about to begin. Now it claims nothing any more, or is seen.
+            round.cancel()?;
+            agents.look(Instant::now()).context("cannot read the agents of the run")?;
+            if !agents.may_work() {
+                return Ok(None);
+            }
         }
         let (shown, lost) = shown_since(run, attempt)?;
         let spooled = SpoolReader::open(run).and_then(|spool| spool.count());
         Ok(Some(Self {
             attempt,
-            round: Arc::new(Round::open(run, attempt)?),
+            round,
             spooled: spooled.context("cannot resume the run on agents")?,
             agents: Mutex::new(Some(agents)),
             shown,

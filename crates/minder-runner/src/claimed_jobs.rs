@@ -13,16 +13,16 @@ use minder_cluster::beat::{Beat, Watch};
 use minder_cluster::claim::{Claim, Claims, Taken, range_len};
 use minder_cluster::holder;
 use minder_cluster::round::Round;
-use minder_cluster::spool::SpoolReader;
+use minder_cluster::spool::{SpoolReader, Spooled};
 use minder_record::agents::{self, AgentKey, JOURNAL};
 use minder_record::codec;
-use minder_record::event::{Claimed, JournalEvent, Sealed};
+use minder_record::event::{Claimed, JournalEvent, OsBytes, Sealed};
 use minder_record::job_set::JobSet;
 use minder_record::merge::{ClaimState, state_of_claim};
 use minder_record::reader::attempt_finished;
 
 use crate::agent::Agent;
-use crate::input::JobArgs;
+use crate::input::{InvalidArgument, JobArgs};
 
 /// The time between two looks at what other processes do.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -44,8 +44,8 @@ pub(crate) struct ClaimedJobs {
     begun: Option<Instant>,
     /// The agents whose ranges this one may have to take over.
     peers: BTreeMap<AgentKey, Watch>,
-    /// The claims of which every job has a result.
-    complete: BTreeSet<u64>,
+    /// The claims that this agent leaves alone: every job has a result, or it has held them itself.
+    closed: BTreeSet<u64>,
     /// Since when this agent has nothing to do, and since when a claim has no complete content.
     idle_since: Option<Instant>,
     unwritten: Option<(u64, Instant)>,
@@ -96,7 +96,7 @@ impl ClaimedJobs {
             range: None,
             begun: None,
             peers: BTreeMap::new(),
-            complete: BTreeSet::new(),
+            closed: BTreeSet::new(),
             idle_since: None,
             unwritten: None,
             reader: None,
@@ -117,9 +117,7 @@ impl ClaimedJobs {
     pub(crate) fn next(&mut self) -> Result<Option<(u64, JobArgs)>> {
         loop {
             if let Some(job) = self.range.as_mut().and_then(|range| range.next_job(&self.round)) {
-                let arguments = self.spool.arguments(job)?;
-                let columns = arguments.iter().map(minder_record::event::OsBytes::to_os).collect();
-                return Ok(Some((job, JobArgs::Columns(columns))));
+                return Ok(Some((job, job_args(&mut self.spool, job)?)));
             }
             self.range = None;
             if !self.claim()? {
@@ -200,7 +198,7 @@ impl ClaimedJobs {
         let mut waits = false;
         let mut known: BTreeMap<AgentKey, Peer> = BTreeMap::new();
         for (number, epoch) in self.claims.list()? {
-            if self.complete.contains(&number) {
+            if self.closed.contains(&number) {
                 continue;
             }
             let Some(claim) = self.claims.read(number, epoch)? else {
@@ -208,9 +206,6 @@ impl ClaimedJobs {
                 waits = true;
                 continue;
             };
-            if claim.agent == self.agent.key {
-                continue;
-            }
             let peer = match known.get(&claim.agent) {
                 Some(peer) => *peer,
                 None => *known.entry(claim.agent).or_insert(self.observe(claim.agent, now)?),
@@ -252,7 +247,7 @@ impl ClaimedJobs {
         let state = self.state_of(claim)?;
         let is_complete = Range::new(claim, state.done).next_job(&self.round).is_none();
         if is_complete {
-            self.complete.insert(claim.number);
+            self.closed.insert(claim.number);
         }
         Ok(is_complete)
     }
@@ -276,7 +271,6 @@ impl ClaimedJobs {
         for epoch in 1..=claim.epoch {
             older.extend(self.claims.read(claim.number, epoch)?.map(|claim| claim.agent));
         }
-        older.dedup();
         state_of_claim(&self.agent.run, &older, claim.number, (claim.first, claim.last))
     }
 
@@ -295,6 +289,7 @@ impl ClaimedJobs {
         let range = Range::new(claim, done);
         let jobs = range.count(&self.round);
         self.begun.get_or_insert_with(Instant::now);
+        self.closed.insert(number);
         self.agent.note_claimed(jobs);
         self.idle_since = None;
         self.range = Some(range);
@@ -318,6 +313,21 @@ fn has_lost_reader(known: &mut Option<Reader>, agent: &Agent, spool: &SpoolReade
     *known = Some(reader);
     // It may have read the end of the input just before its own end.
     Ok(is_lost && !spool.count()?.has_ended)
+}
+
+/// Reads the arguments of a job.
+///
+/// # Errors
+/// The spool cannot be read, or is damaged.
+pub(crate) fn job_args(spool: &mut SpoolReader, job: u64) -> io::Result<JobArgs> {
+    Ok(match spool.job(job)? {
+        Spooled::Arguments(arguments) => JobArgs::Columns(arguments.iter().map(OsBytes::to_os).collect()),
+        Spooled::Unfit(why) => {
+            let unknown =
+                || io::Error::new(io::ErrorKind::InvalidData, "a newer minder has written the spool");
+            JobArgs::Unfit(InvalidArgument::decode(&why).ok_or_else(unknown)?)
+        }
+    })
 }
 
 /// What is known of another agent.

@@ -17,6 +17,7 @@ use minder_template::Job;
 use crate::admission::AdmissionController;
 use crate::commit::Committer;
 use crate::config::RunConfig;
+use crate::coordinator::Coordinator;
 use crate::exit_status;
 use crate::job_environment::JobEnvironment;
 use crate::job_table::{JobEntry, JobTable};
@@ -59,6 +60,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) status: RunStatus,
     /// Wakes the main thread.
     pub(crate) main_poller: &'a Poller,
+    /// What ends the agents that run the jobs, if agents do.
+    pub(crate) coordinator: Option<&'a Coordinator>,
 }
 
 /// The state of a run: values that every thread may set.

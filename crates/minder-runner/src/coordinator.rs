@@ -10,7 +10,6 @@ use minder::Signal;
 use minder::guard::ProcessGuard;
 use minder::jobs::{HaltPolicy, Threshold};
 use minder_cluster::agents::RoundAgents;
-use minder_cluster::round::{self, Round};
 use minder_cluster::spool::{SpoolReader, SpoolWriter};
 use minder_os::sync::Mutex;
 use minder_record::event::OsBytes;
@@ -87,8 +86,6 @@ impl Coordinator {
                 rounds.extend([own.begin(None, &coordinator.agents)?]);
             }
             None => {
-                // One of its agents may only be starting: it must find that its round has ended.
-                cancel_newest(run)?;
                 let (left, jobs) = left(run, filter)?;
                 earlier.unshown.clone_from(&filter.agents().unshown);
                 earlier.jobs = Some(jobs);
@@ -126,6 +123,11 @@ impl Coordinator {
         self.other.is_some()
     }
 
+    /// Kills the agents that this process has started, and asks others to end.
+    pub(crate) fn kill(&self) {
+        self.end_agents(Duration::ZERO, || true);
+    }
+
     fn end_agents(&self, grace: Duration, is_urgent: impl FnMut() -> bool) {
         if std::mem::replace(&mut *self.is_done.lock(), true) {
             return;
@@ -149,6 +151,9 @@ impl Coordinator {
         results: &mut RemoteResults,
         guard: &mut ProcessGuard,
     ) -> Result<()> {
+        if self.has_others() {
+            return Ok(());
+        }
         let mut agents = RoundAgents::new(&self.run, self.attempt, self.lost_after);
         let until = Instant::now() + BEGIN_MAX;
         loop {
@@ -161,8 +166,8 @@ impl Coordinator {
                 return Ok(());
             }
             if begun == 0 && (!works || Instant::now() >= until) {
-                let why = self.agents.message().map(|line| format!(": {line}")).unwrap_or_default();
-                bail!("no agent of the run has begun{why}");
+                self.agents.report();
+                bail!("no agent of the run has begun");
             }
             if let Some(signal) = guard.next_signal().filter(|signal| is_end(*signal)) {
                 return Err(Interrupted(signal).into());
@@ -174,7 +179,7 @@ impl Coordinator {
 impl Drop for Coordinator {
     /// Ends the agents of a run that could not begin.
     fn drop(&mut self) {
-        self.end_agents(Duration::ZERO, || true);
+        self.kill();
     }
 }
 
@@ -214,6 +219,7 @@ fn attach(
         jobs: Some(jobs.clone()),
         unshown,
         agents: attachment.agents.lock().take().map(OtherAgents::new),
+        attempt: Some(attachment.attempt),
         unwanted: None,
         shown: attachment.shown.clone(),
         lost,
@@ -221,14 +227,6 @@ fn attach(
         rest: None,
         hint,
     })
-}
-
-/// Ends the newest round of a run, if it has one.
-fn cancel_newest(run: &Path) -> Result<()> {
-    if let Some(attempt) = round::newest(run)? {
-        Round::open(run, attempt)?.cancel()?;
-    }
-    Ok(())
 }
 
 /// Returns the jobs that are to run, and all jobs whose results are taken.

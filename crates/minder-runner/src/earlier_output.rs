@@ -6,12 +6,10 @@
 //! created a file of that name there. This affects the jobs that wrote the files, and no others.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use minder::{Charge, Stream};
 use minder_os::files::{create_private_dir, is_owned_by_user, open_no_follow};
 
 use crate::attachment::AgentOutput;
@@ -25,13 +23,12 @@ use crate::output::store::JobFile;
 use crate::output::store::Location;
 use crate::output::store::Segment;
 use crate::text::os_error_text;
-use minder_record::event::{self, OsBytes};
+use minder_record::event::{OsBytes, OutputSegment};
 use minder_record::job_set::JobSet;
 use minder_record::merge::{AgentEvent, Rounds};
 use minder_record::run_state::RunState;
 use minder_record::stale_output::check_output_dir;
 use minder_record::store;
-use minder_record::writer::output_path;
 use minder_template::Job;
 
 /// The most reasons that are reported, and the most ranges of jobs that a message names.
@@ -59,7 +56,8 @@ pub(crate) fn read(
 ) -> Kept {
     let mut all_args = std::mem::take(&mut progress.unshown_args);
     let unshown = std::mem::take(&mut progress.unshown);
-    let mut files = Files::new(dir, progress);
+    let dirs = Dirs::new(dir, progress);
+    let mut files = Files::default();
     let mut found = Vec::new();
     let mut lost = Losses::default();
     for (job, segments) in unshown {
@@ -77,7 +75,7 @@ pub(crate) fn read(
             from_earlier_attempt: true,
         };
         for segment in &segments {
-            match files.find(segment) {
+            match dirs.of_file(&segment.file).and_then(|dir| files.find(segment, dir)) {
                 Ok(segment) => finished.segments.push(segment),
                 Err(error) => lost.add(job, &segment.file, &os_error_text(&error)),
             }
@@ -123,6 +121,7 @@ pub(crate) fn check_agents(
         return Ok(output);
     }
     let mut lost = Losses::default();
+    let mut files = Files::default();
     let mut rounds = Rounds::read(dir)?;
     let mut seen = JobSet::default();
     // The newest first: it has the last result of each of its jobs.
@@ -137,16 +136,9 @@ pub(crate) fn check_agents(
             }
             unshown.insert(ended.job);
             for segment in &ended.kept {
-                let path = output_path(&agent.dir(dir), &segment.file);
-                let len = path.and_then(|path| open(&path)).map(|(_, len)| len);
-                let why = match len {
-                    Err(error) => os_error_text(&error),
-                    Ok(len) if segment.at.checked_add(segment.len).is_none_or(|end| len < end) => {
-                        "the file is too short".to_owned()
-                    }
-                    Ok(_) => continue,
-                };
-                lost.add(ended.job, &segment.file, &why);
+                if let Err(error) = files.find(segment, &agent.dir(dir)) {
+                    lost.add(ended.job, &segment.file, &os_error_text(&error));
+                }
             }
         });
     }
@@ -186,62 +178,26 @@ pub(crate) fn create_output_dir(tmpdir: &Path, run: &str, attempt: u32) -> io::R
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// The files with output of earlier attempts.
-struct Files<'a> {
+/// The directories with output of earlier attempts.
+struct Dirs<'a> {
     dir: &'a Path,
     /// The directories of attempts that chose one, or why one cannot be used.
-    dirs: BTreeMap<u32, Result<PathBuf, String>>,
-    /// Files that several jobs share, with their lengths.
-    shared: HashMap<PathBuf, (Arc<File>, u64)>,
+    chosen: BTreeMap<u32, Result<PathBuf, String>>,
 }
 
-impl<'a> Files<'a> {
+impl<'a> Dirs<'a> {
     fn new(dir: &'a Path, progress: &RunState) -> Self {
-        let dirs = progress.outputs.iter().map(|(attempt, dir)| {
+        let chosen = progress.outputs.iter().map(|(attempt, dir)| {
             let dir = PathBuf::from(dir.to_os());
             let checked = check_output_dir(&dir).map_err(|error| os_error_text(&error));
             (*attempt, checked.map(|()| dir))
         });
-        Self { dir, dirs: dirs.collect(), shared: HashMap::new() }
-    }
-
-    /// Finds a segment of a job's output.
-    ///
-    /// # Errors
-    /// Its file does not exist, is too short, or belongs to another user.
-    fn find(&mut self, segment: &event::OutputSegment) -> io::Result<Segment> {
-        let path = output_path(self.dir_of_file(&segment.file)?, &segment.file)?;
-        let end =
-            segment.at.checked_add(segment.len).ok_or_else(|| io::Error::other("its row is damaged"))?;
-        let range = segment.at..end;
-        let is_shared = segment.file.starts_with("out-");
-        let (file, len) = match self.shared.get(&path) {
-            Some((file, len)) => (Arc::clone(file), *len),
-            None => {
-                let (file, len) = open(&path)?;
-                let file = Arc::new(file);
-                if is_shared {
-                    self.shared.insert(path.clone(), (Arc::clone(&file), len));
-                }
-                (file, len)
-            }
-        };
-        if len < end {
-            return Err(io::Error::other("the file is too short"));
-        }
-        let stream = if segment.stream == 2 { Stream::Stderr } else { Stream::Stdout };
-        let location = if is_shared {
-            Location::Shared(file, range)
-        } else {
-            // The file is opened again when it is written: one descriptor for each job is too many.
-            Location::Own(JobFile { file: None, path: Some(path), range, charge: Charge::default() })
-        };
-        Ok(Segment { stream, location })
+        Self { dir, chosen: chosen.collect() }
     }
 
     /// Returns the directory of an output file, by the attempt in its name.
-    fn dir_of_file(&self, file: &str) -> io::Result<&Path> {
-        match store::attempt_of(file).and_then(|attempt| self.dirs.get(&attempt)) {
+    fn of_file(&self, file: &str) -> io::Result<&Path> {
+        match store::attempt_of(file).and_then(|attempt| self.chosen.get(&attempt)) {
             Some(Ok(dir)) => Ok(dir),
             Some(Err(why)) => Err(io::Error::other(why.clone())),
             None => Ok(self.dir),
@@ -249,12 +205,41 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Opens a file of this user, and nothing else. Returns its length as well.
-fn open(path: &Path) -> io::Result<(File, u64)> {
-    let file = open_no_follow(path)?;
-    let metadata = file.metadata()?;
+/// Files with output that were found, and that several jobs share, with their lengths.
+#[derive(Default)]
+struct Files(HashMap<Arc<Path>, u64>);
+
+impl Files {
+    /// Finds a segment of a job's output. Its file is opened again when it is written: one descriptor for
+    /// each job is too many.
+    ///
+    /// # Errors
+    /// Its file does not exist, is too short, or belongs to another user.
+    fn find(&mut self, segment: &OutputSegment, dir: &Path) -> io::Result<Segment> {
+        let mut found = Segment::saved(segment, dir)?;
+        let (len, end) = match &mut found.location {
+            Location::Named(path, range) => {
+                let len = match self.0.get_key_value(path) {
+                    Some((known, &len)) => {
+                        *path = Arc::clone(known);
+                        len
+                    }
+                    None => *self.0.entry(Arc::clone(path)).or_insert(len_of(path)?),
+                };
+                (len, range.end)
+            }
+            Location::Own(JobFile { path: Some(path), range, .. }) => (len_of(path)?, range.end),
+            _ => return Ok(found),
+        };
+        if len < end { Err(io::Error::other("the file is too short")) } else { Ok(found) }
+    }
+}
+
+/// Returns the length of a file of this user.
+fn len_of(path: &Path) -> io::Result<u64> {
+    let metadata = open_no_follow(path)?.metadata()?;
     if is_owned_by_user(&metadata) {
-        Ok((file, metadata.len()))
+        Ok(metadata.len())
     } else {
         Err(io::Error::other("the file belongs to another user"))
     }

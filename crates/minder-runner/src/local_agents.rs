@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use minder::{Child, Command, Group, Kill, KillStep, Stdio, Termination};
+use minder::{Child, Command, ErrorKind, Group, Kill, KillStep, Stdio, Termination};
 use minder_cluster::agents::RoundAgents;
 use minder_cluster::round::Round;
 use minder_os::files::{create_private_file, open_no_follow};
@@ -48,8 +48,6 @@ struct State {
     /// The files with the messages of the agents, and when they were read.
     logs: Vec<Log>,
     read: Option<Instant>,
-    /// What the agents have written last.
-    message: Option<String>,
     observer: Option<Arc<dyn Observer>>,
     /// The rounds to cancel when the agents are to end.
     rounds: Vec<Arc<Round>>,
@@ -84,7 +82,7 @@ impl LocalAgents {
     ) -> Result<()> {
         self.take_round(round);
         for (place, number) in config.places.iter().zip(1..) {
-            let path = round.dir().join(format!("agent-{number}.log"));
+            let path = log_path(round, number);
             let messages =
                 create_private_file(&path).with_context(|| format!("cannot create `{}`", path.display()))?;
             let mut command = Command::new(&config.program);
@@ -98,21 +96,24 @@ impl LocalAgents {
             }
             command.arg(run);
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(messages).group(Group::Session);
-            let agent = command.spawn().context("cannot start an agent")?;
+            let agent = match command.spawn() {
+                // Where there are no sessions, Ctrl-C on the terminal does not reach another group, either.
+                Err(error) if error.kind() == ErrorKind::Unsupported => command.group(Group::New).spawn(),
+                spawned => spawned,
+            };
             let state = &mut *self.state.lock();
-            state.agents.push(agent);
+            state.agents.push(agent.context("cannot start an agent")?);
             state.logs.push(Log { path, read: 0 });
         }
         Ok(())
     }
 
-    /// Makes a round end with the agents. What its agents have written until now is not reported.
+    /// Makes a round end with the agents. What its agents have written is reported.
     pub(crate) fn take_round(&self, round: &Arc<Round>) {
         let state = &mut *self.state.lock();
         for entry in fs::read_dir(round.dir()).into_iter().flatten().flatten() {
             if is_log(&entry.file_name()) {
-                let read = entry.metadata().map_or(0, |metadata| metadata.len());
-                state.logs.push(Log { path: entry.path(), read });
+                state.logs.push(Log { path: entry.path(), read: 0 });
             }
         }
         state.rounds.push(Arc::clone(round));
@@ -147,12 +148,11 @@ impl LocalAgents {
         Ok(!state.agents.is_empty())
     }
 
-    /// Returns the last line that an agent has written.
-    pub(crate) fn message(&self) -> Option<String> {
+    /// Reports what the agents have written. An error about them follows it.
+    pub(crate) fn report(&self) {
         let state = &mut *self.state.lock();
         state.read = None;
         state.read_logs();
-        state.message.clone()
     }
 
     /// Returns whether the agents were asked to end.
@@ -230,6 +230,12 @@ impl OtherAgents {
     }
 }
 
+/// Returns the file with the messages of an agent that a coordinator has started. An agent is quiet, so it
+/// writes few.
+fn log_path(round: &Round, number: u32) -> PathBuf {
+    round.dir().join(format!("agent-{number}.log"))
+}
+
 /// Returns a child that has not exited.
 fn check(mut agent: Child) -> Result<Option<Child>> {
     Ok(agent.try_wait()?.is_none().then_some(agent))
@@ -247,9 +253,8 @@ impl State {
             // What cannot be read now is read later.
             for line in log.lines().unwrap_or_default() {
                 if let Some(observer) = &self.observer {
-                    observer.notice(&Notice::Agent { line: line.clone() });
+                    observer.notice(&Notice::Agent { line });
                 }
-                self.message = Some(line);
             }
         }
     }

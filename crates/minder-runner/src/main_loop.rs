@@ -196,6 +196,10 @@ fn snapshot(context: &RunContext<'_>, elapsed: Duration, names_max: usize) -> Sn
     let oldest = context.job_table.oldest(names_max);
     let mut counts = context.pool.counts();
     counts.running += context.queue.on_agents();
+    if let Some(waiting) = &context.queue.on_agents {
+        counts.succeeded += waiting.succeeded.load(Ordering::Relaxed);
+        counts.failed += waiting.failed.load(Ordering::Relaxed);
+    }
     Snapshot {
         counts,
         total: context.queue.total(),
@@ -343,6 +347,10 @@ fn force_exit(context: &RunContext<'_>, shutdown: &ShutdownState, started_at: In
     thread::scope(|scope| {
         let (done, is_done) = mpsc::channel();
         let record = move || {
+            // Agents are not descendants that guardians kill.
+            if let (Some(coordinator), false) = (context.coordinator, context.status.is_detached()) {
+                coordinator.kill();
+            }
             record_end(context, shutdown.signal, started_at);
             let _ = done.send(());
         };
@@ -363,7 +371,9 @@ fn record_end(context: &RunContext<'_>, signal: Option<Signal>, started_at: Inst
     let stats = RunStats { cancelled, ..RunStats::default() };
     let report = outcome::report(context, stats, signal, Vec::new(), started_at.elapsed());
     // The process ends, and a message could not be more than that.
-    let _ = context.recorder.append_end(outcome::attempt_finished(context, &report, None));
+    if !context.status.is_detached() {
+        let _ = context.recorder.append_end(outcome::attempt_finished(context, &report, None));
+    }
     context.observer.finished(&report);
 }
 
@@ -373,6 +383,7 @@ fn exit_by(context: &RunContext<'_>, signal: Option<Signal>) -> ! {
         jobserver.release_tokens();
     }
     std::process::exit(i32::from(match signal {
+        _ if context.status.is_detached() => exit_status::SUCCESS,
         Some(Signal::TERM) => exit_status::TERMINATED,
         _ => exit_status::INTERRUPTED,
     }))

@@ -116,10 +116,10 @@ pub enum Notice {
         /// The whole line.
         line: String,
     },
-    /// An attempt's journal is gone.
-    AttemptMissing {
-        /// Its number.
-        attempt: u32,
+    /// The journal of an attempt is gone, or the directory of an agent that has claimed jobs.
+    PartMissing {
+        /// Such as `attempt 2`.
+        what: String,
         /// The directory of the run.
         dir: PathBuf,
     },
@@ -252,9 +252,9 @@ impl fmt::Display for Notice {
                 write!(f, "no record is kept: {reason} (--no-record suppresses this message)")
             }
             Self::NothingToRetry => f.write_str("no job has failed: nothing was run"),
-            Self::AttemptMissing { attempt, dir } => write!(
+            Self::PartMissing { what, dir } => write!(
                 f,
-                "attempt {attempt} of the record in `{}` is missing: what only it ran, runs again",
+                "{what} of the record in `{}` is missing: what only it ran, runs again",
                 dir.display()
             ),
             Self::Damaged { what, damage } => write!(f, "{what} is damaged: {damage}"),

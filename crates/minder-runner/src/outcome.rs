@@ -26,6 +26,7 @@ pub(crate) fn report(
     // The scheduler counts no failure of a job that has attempts left. The end of the run cut these off.
     counts.failed += stats.cancelled_early + stats.withdrawn;
     counts.succeeded -= stats.withdrawn;
+    counts.retried += stats.retried_by_agents;
     if signal.is_some() {
         // What is left running ends with the run.
         orphans.clear();

@@ -37,7 +37,7 @@ use crate::input::ArgumentReader;
 use crate::input::JobArgs;
 use crate::input::Order;
 use crate::input::Ordered;
-use crate::remote_results::{RemoteResult, RemoteResults};
+use crate::remote_results::{OnAgents, RemoteResult, RemoteResults};
 use crate::resume::ResumeFilter;
 use crate::served::Served;
 use crate::splitter::InputBlock;
@@ -167,7 +167,7 @@ pub(crate) struct JobQueue {
     /// The number of jobs, if it was known before anything was read.
     early_total: Option<u64>,
     /// How many jobs run on agents, or wait there. Then the source has only the jobs of this attempt.
-    on_agents: Option<Arc<AtomicU64>>,
+    pub(crate) on_agents: Option<Arc<OnAgents>>,
     /// Set once agents have all of the input.
     is_spooled: Option<Arc<AtomicBool>>,
     /// Decides which jobs are skipped.
@@ -230,7 +230,7 @@ impl JobQueue {
         };
         let (on_agents, is_spooled) = match &source {
             JobSource::Remote(remote) => {
-                (Some(Arc::clone(&remote.open)), Some(Arc::clone(&remote.is_spooled)))
+                (Some(Arc::clone(&remote.on_agents)), Some(Arc::clone(&remote.is_spooled)))
             }
             _ => (None, None),
         };
@@ -277,7 +277,7 @@ impl JobQueue {
 
     /// Returns how many jobs run on agents, or wait there.
     pub(crate) fn on_agents(&self) -> u64 {
-        self.on_agents.as_ref().map_or(0, |jobs| jobs.load(Ordering::Relaxed))
+        self.on_agents.as_ref().map_or(0, |jobs| jobs.open.load(Ordering::Relaxed))
     }
 
     /// Returns whether agents run the jobs, and have all of the input.

@@ -1,5 +1,8 @@
 //! Writes the record of a run: the journal and the joblog.
 
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,6 +30,8 @@ use crate::run_holder::{self, RunHolder};
 use crate::text::format_error;
 use crate::text::os_error_text;
 use minder::{Charge, Signal};
+use minder_cluster::claim::Claims;
+use minder_cluster::round::Round;
 use minder_os::files::{create_private_file, create_unnamed_file};
 use minder_os::host_stats::{self, ProcessorTimes};
 use minder_record::agents;
@@ -34,7 +39,7 @@ use minder_record::event::{AttemptFinished, AttemptHost, FAILED, JobList, Journa
 use minder_record::job_set::JobSet;
 use minder_record::joblog::{self, Joblog};
 use minder_record::manifest::{InputSource, Manifest};
-use minder_record::reader::{Corruption, read_journal};
+use minder_record::reader::{Corruption, Start, visit_starts};
 use minder_record::run_state::{ComparedArgs, RunState};
 use minder_record::stale_output::{self, OUTPUT_ELSEWHERE};
 use minder_record::writer::{JournalWriter, RunLock, remove_outputs, stored_name};
@@ -68,6 +73,8 @@ pub(crate) struct RunRecorder {
     stored: Option<Arc<StoredFile>>,
     /// What excludes other coordinators, if the jobs run on agents.
     holder: Option<RunHolder>,
+    /// The beginnings of joblog lines that an earlier coordinator wrote before it showed the output.
+    logged: HashSet<Vec<u8>>,
 }
 
 /// The variables that are recorded. They often explain why a job failed, and contain nothing secret.
@@ -109,8 +116,11 @@ impl ResumeState {
                     );
                 }
                 for attempt in missing_attempts(dir)? {
-                    observer.notice(&Notice::AttemptMissing { attempt, dir: dir.clone() });
+                    let what = format!("attempt {attempt}");
+                    observer.notice(&Notice::PartMissing { what, dir: dir.clone() });
                 }
+                missing_agents(dir, &progress, observer)
+                    .with_context(|| format!("cannot read the record in `{}`", dir.display()))?;
                 let Kept { unshown, lost } = earlier_output::read(dir, &mut progress, mode, config, observer);
                 let agents = earlier_output::check_agents(dir, &mut progress, config, observer)
                     .with_context(|| format!("cannot read the record in `{}`", dir.display()))?;
@@ -183,6 +193,38 @@ fn missing_attempts(dir: &Path) -> Result<Vec<u32>> {
     Ok((1..=last).filter(|attempt| !found.contains(attempt)).take(MISSING_NAMED_MAX).collect())
 }
 
+/// Reports agents without a directory that have claimed jobs which are not done.
+fn missing_agents(dir: &Path, progress: &RunState, observer: &dyn Observer) -> io::Result<()> {
+    let known = agents::keys(dir)?;
+    let mut missing = Vec::new();
+    for attempt in Round::attempts(dir)? {
+        let Ok(round) = Round::open(dir, attempt) else { continue };
+        let claims = Claims::open(round.dir());
+        let epochs = claims.epochs()?;
+        // If journals have all claims, the files of claims need not be read.
+        if progress.claims.contains(&(attempt, epochs.len() as u64)) {
+            continue;
+        }
+        for (number, epoch) in epochs {
+            let Some(claim) = claims.read(number, epoch)? else { continue };
+            let mut jobs = claim.first..=claim.last;
+            if known.binary_search(&claim.agent).is_err()
+                && !missing.contains(&claim.agent)
+                && jobs.any(|job| round.contains(job) && !progress.done.contains(job))
+            {
+                missing.push(claim.agent);
+            }
+        }
+    }
+    if let Some(agent) = missing.first() {
+        let more = missing.len() - 1;
+        let others = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+        let what = format!("agent {agent}{others}");
+        observer.notice(&Notice::PartMissing { what, dir: dir.to_owned() });
+    }
+    Ok(())
+}
+
 impl RunRecorder {
     /// Opens the record of this run and reads what earlier attempts left. `jobs` is the number of
     /// jobs, if it is known, and `slots` how many run at once.
@@ -252,17 +294,35 @@ impl RunRecorder {
             recorder.output_dirs.push(recorder.dir.clone());
         }
         if let Some(path) = &config.record.joblog {
-            let opened = Joblog::open(path, config.record.mode.is_some() || config.record.joblog_append);
-            let joblog = opened.with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
-            if joblog.was_cut() {
-                observer.notice(&Notice::JoblogTruncated { path: path.clone() });
-            }
-            joblog
-                .append(&missing_lines)
-                .with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
-            recorder.joblog = Some(joblog);
+            recorder.open_joblog(path, config, &missing_lines, &resume_state.filter, observer)?;
         }
         Ok((recorder, resume_state))
+    }
+
+    /// Opens the joblog, and adds the lines that are missing there.
+    fn open_joblog(
+        &mut self,
+        path: &Path,
+        config: &RunConfig,
+        missing_lines: &[u8],
+        filter: &ResumeFilter,
+        observer: &dyn Observer,
+    ) -> Result<()> {
+        let cannot = || format!("cannot write the joblog `{}`", path.display());
+        let opened = Joblog::open(path, config.record.mode.is_some() || config.record.joblog_append);
+        let joblog = opened.with_context(cannot)?;
+        if joblog.was_cut() {
+            observer.notice(&Notice::JoblogTruncated { path: path.to_owned() });
+        }
+        joblog.append(missing_lines).with_context(cannot)?;
+        self.joblog = Some(joblog);
+        // It may be a pipe.
+        if self.holder.is_some() && config.record.mode.is_some() && path.is_file() {
+            let shown = filter.attachment().map(|(attachment, _)| &attachment.shown);
+            let logged = logged(path, shown);
+            self.logged = logged.with_context(|| format!("cannot read the joblog `{}`", path.display()))?;
+        }
+        Ok(())
     }
 
     /// Records what the attempt has to run with.
@@ -321,6 +381,11 @@ impl RunRecorder {
     /// Returns what excludes other coordinators, if the jobs run on agents.
     pub(crate) fn holder(&self) -> Option<&RunHolder> {
         self.holder.as_ref()
+    }
+
+    /// Returns whether the joblog has this line already.
+    pub(crate) fn is_logged(&self, line: &[u8]) -> bool {
+        !self.logged.is_empty() && self.logged.contains(line_key(line))
     }
 
     pub(crate) fn has_joblog(&self) -> bool {
@@ -600,21 +665,48 @@ fn read_joblog(path: &Path, observer: &dyn Observer) -> Result<RunState> {
     Ok(progress)
 }
 
+/// Returns the beginning of a joblog line that no other has: the job, the host, and the start.
+fn line_key(line: &[u8]) -> &[u8] {
+    let end = memchr::memchr_iter(b'\t', line).nth(2).unwrap_or(line.len());
+    &line[..end]
+}
+
+/// Returns the beginnings of the lines of a joblog, without those of jobs whose output was shown.
+fn logged(path: &Path, shown: Option<&JobSet>) -> io::Result<HashSet<Vec<u8>>> {
+    let mut reader = BufReader::new(File::open(path)?);
+    let mut logged = HashSet::new();
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        let job =
+            line.split(|byte| *byte == b'\t').next().and_then(|job| str::from_utf8(job).ok()?.parse().ok());
+        if job.is_some_and(|job| shown.is_none_or(|shown| !shown.contains(job))) {
+            logged.insert(line_key(&line).to_owned());
+        }
+        line.clear();
+    }
+    Ok(logged)
+}
+
 /// Returns the joblog lines of jobs that are in the journal but not in the joblog.
 fn missing_lines(dir: &Path, path: &Path, resume_state: &ResumeState, config: &RunConfig) -> Result<Vec<u8>> {
     let logged = if path.is_file() { joblog::read(path)?.0.done } else { JobSet::default() };
     let mut lines = Vec::new();
-    for attempt in store::attempts(dir)? {
-        read_journal(&dir.join(store::attempt_name(attempt)), |event| {
-            if let JournalEvent::JobFinished(ended) = event
-                && !logged.contains(ended.job)
-                && !resume_state.lost.contains(ended.job)
-                && (!config.record.by_joblog || resume_state.waiting.contains(ended.job))
-            {
-                joblog::encode(&ended, command_of(&ended.args, ended.job, 1, config).as_bytes(), &mut lines);
-            }
-        })?;
-    }
+    let filter = &resume_state.filter;
+    visit_starts(dir, &mut |start| {
+        let Start { agent, node, counts, is_tried, ended, .. } = start;
+        // This attempt takes the other results of agents, and adds their lines.
+        let is_taken = agent.is_none() || filter.was_taken(ended.job);
+        if counts
+            && !is_tried
+            && is_taken
+            && !logged.contains(ended.job)
+            && !resume_state.lost.contains(ended.job)
+            && (!config.record.by_joblog || resume_state.waiting.contains(ended.job))
+        {
+            let command = command_of(&ended.args, ended.job, 1, config);
+            joblog::encode(&ended, node.as_deref(), command.as_bytes(), &mut lines);
+        }
+    })?;
     Ok(lines)
 }
 

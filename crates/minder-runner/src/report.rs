@@ -217,6 +217,8 @@ pub struct RunStats {
     /// The number of jobs that wait for their next try, as each worker thread counts them: the sum
     /// over all is the number of jobs.
     pub(crate) retrying: i64,
+    /// The number of times that agents have started a job again.
+    pub(crate) retried_by_agents: u64,
 }
 
 impl RunStats {
@@ -309,7 +311,10 @@ impl RunStats {
         self.cpu += Duration::try_from_secs_f64(cpu).unwrap_or_default();
         self.wall += wall;
         self.timed_out += u64::from(ended.timed_out);
-        self.leaked_count += u64::from(ended.leaked);
+        self.retried_by_agents += u64::from(ended.attempts.unwrap_or(1).saturating_sub(1));
+        if ended.leaked {
+            self.add_leak(&name);
+        }
         match (failure, ended.attempts) {
             (Some(reason), _) => self.add_failure(name, reason),
             (None, Some(attempts)) if attempts > 1 => self.add_flaky(attempts, name),
@@ -330,6 +335,7 @@ impl RunStats {
         self.halted += other.halted;
         self.requeued += other.requeued;
         self.retrying += other.retrying;
+        self.retried_by_agents += other.retried_by_agents;
         self.flaky_count += other.flaky_count;
         self.flaky.extend(other.flaky);
         self.flaky.truncate(NAMED_MAX);

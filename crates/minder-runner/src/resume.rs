@@ -76,6 +76,14 @@ impl ResumeFilter {
         &self.agents
     }
 
+    /// Returns whether an earlier attempt has taken the result that agents have of a job.
+    pub(crate) fn was_taken(&self, job: u64) -> bool {
+        let is_taken_now = self.attachment.as_ref().is_some_and(|(attachment, jobs)| {
+            !attachment.must_be_over && jobs.contains(job) && !attachment.shown.contains(job)
+        });
+        self.done().contains(job) && !self.progress.unshown_by_agents.contains(job) && !is_taken_now
+    }
+
     /// Returns how many jobs have failed in earlier attempts.
     pub(crate) fn failed(&self) -> u64 {
         self.progress.failed.len()
@@ -232,6 +240,7 @@ impl ResumeFilter {
         changed(format!("it ends at offset {}, and block {next} started at {}", range.end, known.start))
     }
 
+    /// Returns the jobs that have finished.
     fn done(&self) -> &JobSet {
         &self.progress.done
     }

@@ -162,11 +162,7 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
     let main_loop = MainLoop::new(workers, &main_poller);
     // No job starts before the guardians are ready.
     guard.wait_ready()?;
-    queue.start_reading(&pool)?;
-    if observer.wants_total() {
-        queue.start_counting();
-    }
-    pool.set_total(queue.total());
+    start_reading(&queue, &pool, &*observer)?;
     let job_table = job_table(&config, &*observer);
     let admission = setup::admission(&config, &environment, jobserver, &pool, &job_table, &observer)?;
     let context = RunContext {
@@ -189,16 +185,27 @@ pub fn run(request: RunRequest, guard: &mut ProcessGuard) -> Result<RunReport> {
         earlier_output: std::sync::Once::new(),
         status: RunStatus::default(),
         main_poller: &main_poller,
+        coordinator: coordinator.as_ref(),
     };
     recorder.begin();
     let (stats, signal) = run_threads(&context, &main_loop, &mut sets, guard, started_at);
-    end_agents(coordinator.as_ref(), &context, guard);
+    end_agents(&context, guard);
     write_rest(&context);
     findings.notices().for_each(|notice| observer.notice(&notice));
-    let report = outcome::report(&context, stats, signal, guard.orphans(), started_at.elapsed());
-    let report = finish(&context, &filter, jobs, report);
+    let ended = outcome::report(&context, stats, signal, guard.orphans(), started_at.elapsed());
+    let report = finish(&context, &filter, jobs, ended);
     main_loop.wait_for_readers(guard, &context, &report);
     Ok(report)
+}
+
+/// Starts the threads that read the input, and those that count the jobs.
+fn start_reading(queue: &Arc<JobQueue>, pool: &Arc<JobPool<Task>>, observer: &dyn Observer) -> Result<()> {
+    queue.start_reading(pool)?;
+    if observer.wants_total() {
+        queue.start_counting();
+    }
+    pool.set_total(queue.total());
+    Ok(())
 }
 
 /// Opens the record. A coordinator of agents begins to show that it works.
@@ -234,8 +241,8 @@ fn detach(
 }
 
 /// Ends the agents, unless they continue without this process.
-fn end_agents(coordinator: Option<&Coordinator>, context: &RunContext<'_>, guard: &mut ProcessGuard) {
-    let Some(coordinator) = coordinator else { return };
+fn end_agents(context: &RunContext<'_>, guard: &mut ProcessGuard) {
+    let Some(coordinator) = context.coordinator else { return };
     // The run does not depend on a later coordinator that cannot do its work.
     let has_failed =
         context.status.has_failed() || context.queue.has_error() || context.sequencer.stdio.is_broken();
@@ -256,7 +263,10 @@ fn source(
     let Some(agents) = &config.record.agents else {
         return Ok((None, job_source(config, arguments, slots, Some(recorder), &**observer)?));
     };
-    let (coordinator, results) = Coordinator::begin(config, agents, arguments, recorder, filter, observer)?;
+    let (coordinator, mut results) =
+        Coordinator::begin(config, agents, arguments, recorder, filter, observer)?;
+    // The halt policy counts each result at once.
+    results.in_order = config.view == OutputView::Ordered && config.control.halt.is_none();
     Ok((Some(coordinator), JobSource::Remote(Box::new(results))))
 }
 
@@ -373,8 +383,9 @@ fn job_table(config: &RunConfig, observer: &dyn Observer) -> Arc<JobTable> {
 
 /// Returns the number of worker threads for this number of slots and of jobs.
 fn worker_count(config: &RunConfig, slots: usize, jobs: Option<u64>) -> usize {
-    // One worker thread prints the command lines in the order of the starts, as GNU parallel does.
-    let most = if config.verbose { 1 } else { WORKERS_MAX };
+    // One worker thread prints the command lines in the order of the starts, as GNU parallel does. The
+    // results of agents need no more, and each takes descriptors.
+    let most = if config.verbose || config.record.agents.is_some() { 1 } else { WORKERS_MAX };
     most.min(slots).min(jobs.map_or(WORKERS_MAX, |total| total.max(1) as usize))
 }
 
@@ -464,8 +475,9 @@ fn run_worker(context: &RunContext<'_>, set: &mut ChildSet, index: usize, worker
     });
     let recorder = context.recorder;
     let mut store = recorder.store(index);
-    // Before the first job, so that no job runs in vain.
+    // Before the first job, so that no job runs in vain. Agents save output themselves.
     if recorder.is_kept()
+        && context.config.record.agents.is_none()
         && let Err(error) = store.append(&[], recorder.syncs())
     {
         context.fail(context.committer.cannot_save(&error));

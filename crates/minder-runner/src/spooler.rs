@@ -21,9 +21,9 @@ pub(crate) struct Spooler(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    spool: SpoolWriter,
+    /// `None` once the input has ended: its files are closed then.
+    spool: Option<SpoolWriter>,
     published: Instant,
-    has_ended: bool,
     /// Why the input could not be read to its end.
     error: Option<String>,
 }
@@ -34,7 +34,7 @@ impl Spooler {
     /// # Errors
     /// The thread cannot be started.
     pub(crate) fn start(arguments: ArgumentReader, spool: SpoolWriter) -> Result<Self> {
-        let state = State { spool, published: Instant::now(), has_ended: false, error: None };
+        let state = State { spool: Some(spool), published: Instant::now(), error: None };
         let spooler = Self(Arc::new(Mutex::new(state)));
         let own = spooler.clone();
         let thread = std::thread::Builder::new().name("minder-spool".to_owned()).stack_size(256 << 10);
@@ -50,21 +50,22 @@ impl Spooler {
     fn copy(&self, mut arguments: ArgumentReader) -> Result<()> {
         // The lock is not held while the input is read.
         while let Some(item) = arguments.next_arguments()? {
-            let columns = match item {
-                JobArgs::Columns(columns) => columns,
-                JobArgs::Unfit(why) => bail!("{why}: such a job cannot be given to agents"),
-            };
-            let columns: Vec<OsBytes> =
-                columns.iter().map(|column| OsBytes::from(column.as_os_str())).collect();
             let state = &mut *self.0.lock();
-            state.spool.push(&columns)?;
-            if state.spool.unpublished() >= PUBLISH_JOBS {
-                state.publish()?;
+            let Some(spool) = &mut state.spool else { break };
+            match item {
+                JobArgs::Columns(columns) => {
+                    let columns = columns.iter().map(|column| OsBytes::from(column.as_os_str()));
+                    spool.push(&columns.collect::<Vec<_>>())?;
+                }
+                JobArgs::Unfit(why) => _ = spool.push_unfit(why.encode().as_bytes())?,
+            }
+            if spool.unpublished() >= PUBLISH_JOBS {
+                spool.publish(false)?;
+                state.published = Instant::now();
             }
         }
         let state = &mut *self.0.lock();
-        state.has_ended = true;
-        state.publish()
+        state.spool.take().map_or(Ok(()), |mut spool| Ok(spool.publish(true)?))
     }
 
     /// Lets agents see what was read, unless that was done a moment ago.
@@ -76,14 +77,13 @@ impl Spooler {
         if let Some(error) = state.error.take() {
             bail!(error);
         }
-        let is_due = state.published.elapsed() >= PUBLISH_TIME;
-        if is_due && !state.has_ended && state.spool.unpublished() > 0 { state.publish() } else { Ok(()) }
-    }
-}
-
-impl State {
-    fn publish(&mut self) -> Result<()> {
-        self.published = Instant::now();
-        Ok(self.spool.publish(self.has_ended)?)
+        if state.published.elapsed() >= PUBLISH_TIME
+            && let Some(spool) = &mut state.spool
+            && spool.unpublished() > 0
+        {
+            spool.publish(false)?;
+            state.published = Instant::now();
+        }
+        Ok(())
     }
 }

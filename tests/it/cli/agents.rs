@@ -1,5 +1,7 @@
 //! Agents: processes that share the jobs of a run, in a directory that all of them see.
 
+mod record;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -391,12 +393,14 @@ fn input_that_was_not_read_to_its_end_is_named() {
 }
 
 #[test]
-fn line_that_is_too_long_for_a_job_ends_the_run() {
+fn input_that_no_job_can_have_fails_its_job_alone() {
     let on = OnAgents::new();
-    let mut command = on.command("run --on local:1 --quiet echo");
-    let ended = Run::start(command.stdin(input(&[vec![b'x'; 200_000], vec![b'\n']].concat()))).wait();
-    let ended = ended.exit_code(255);
-    assert!(ended.err.contains("such a job cannot be given to agents"), "{}", ended.err);
+    let lines = [&[b'x'; 200_000][..], b"\na\0b\nc\n"].concat();
+    let there = Run::start(on.command("run --on local:1 -k echo").stdin(input(&lines))).wait();
+    let here = Run::start(on.command("run -k echo").stdin(input(&lines))).wait();
+    assert_eq!((there.status, there.text()), (here.status, here.text()));
+    assert_eq!(there.status, ExitStatus::Exited(2));
+    assert_eq!(record::without_times(&there), record::without_times(&here));
 }
 
 #[test]

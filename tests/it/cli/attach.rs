@@ -77,7 +77,7 @@ fn detached_input_of_a_pipe_is_read_to_its_end() {
 fn agents_go_on_when_their_coordinator_is_killed_while_it_shows_output() {
     let on = OnAgents::new();
     let script = format!("echo {{}} >>started; case {{}} in 6|7|8) {WAITS};; esac; echo {{}}; [ {{}} != 2 ]");
-    let mut run = on.start("", &script, &["1", "2", "3", "4", "5", "6", "7", "8"]);
+    let mut run = on.start("--joblog log", &script, &["1", "2", "3", "4", "5", "6", "7", "8"]);
     run.wait_until("output", |record| text(&record.outs[0]).lines().count() == 5);
     // The output was written before that is recorded.
     let shown = || {
@@ -94,8 +94,23 @@ fn agents_go_on_when_their_coordinator_is_killed_while_it_shows_output() {
     let second = second.text();
     assert_eq!((sorted(&first), sorted(&second)), (vec!["1", "2", "3", "4", "5"], vec!["6", "7", "8"]));
     assert_eq!(on.lines("started").len(), 8);
+    assert_eq!(on.lines("log").len(), 9, "a header, and a line for each job");
     let (state, _) = RunState::of_run(&on.run_dir(), ComparedArgs::All).expect("read state");
     assert!(state.is_complete() && state.failed.len() == 1);
+}
+
+#[test]
+fn results_that_waited_for_their_turn_are_logged_once() {
+    let on = OnAgents::new();
+    let script = format!("case {{}} in 1) {WAITS};; esac; echo {{}}");
+    // The halt policy counts each result at once.
+    let run = on.start("-k --halt soon,fail=9 --joblog log", &script, &["1", "2", "3", "4"]);
+    on.wait_for_lines("log", 4);
+    run.kill();
+    assert_eq!(run.wait().text(), "");
+    go_on(&on);
+    let ended = Run::start(&on.command("attach")).wait().exit_code(0);
+    assert_eq!((ended.text().as_str(), on.lines("log").len()), ("1\n2\n3\n4\n", 5));
 }
 
 #[test]
@@ -118,9 +133,7 @@ fn run_whose_agents_are_gone_is_resumed() {
     let script = format!("case {{}} in 4|5|6) {WAITS};; esac; echo {{}}");
     let id = on.detach("", &script, &["1", "2", "3", "4", "5", "6"]);
     on.wait_for_results(3);
-    for agent in on.working() {
-        kill_process(agent, Signal::KILL).expect("kill agent");
-    }
+    on.kill_agents();
     let ended = Run::start(&on.command("attach")).wait().exit_code(255);
     let shown = ended.text();
     assert_eq!(sorted(&shown), ["1", "2", "3"]);
@@ -130,6 +143,21 @@ fn run_whose_agents_are_gone_is_resumed() {
     let ended = Run::start(&on.command("resume")).wait().exit_code(0);
     let shown = ended.text();
     assert_eq!(sorted(&shown), ["4", "5", "6"]);
+}
+
+#[test]
+fn results_wait_for_their_turn_until_the_rest_has_run() {
+    let on = OnAgents::new();
+    let script = format!("echo {{}} >>started; [ {{}} != 2 ] || {WAITS}; echo {{}}");
+    on.detach("-k", &script, &["1", "2", "3", "4", "5", "6"]);
+    on.wait_for_results(5);
+    on.kill_agents();
+    go_on(&on);
+    // While the agents count as working, it waits for them. Then it starts others for job 2.
+    let ended = Run::start(&on.command("resume")).wait().exit_code(0);
+    assert_eq!(ended.text(), "1\n2\n3\n4\n5\n6\n");
+    assert_eq!(on.lines("started"), ["1", "2", "2", "3", "4", "5", "6"]);
+    assert!(on.run_dir().join("rounds/2").is_dir());
 }
 
 #[test]
@@ -186,8 +214,8 @@ fn coordinator_of_another_machine_is_observed() {
 #[test]
 fn coordinator_that_was_replaced_shows_nothing_more() {
     let on = OnAgents::new();
-    let mut run = on.start("", &format!("{WAITS}; echo {{}}"), &["1"]);
-    run.wait_until_true("an agent", || on.dir.path().join("state/runs").is_dir() && !on.working().is_empty());
+    let run = on.start("", &format!(": >up; {WAITS}; echo {{}}"), &["1"]);
+    on.wait_for("up");
     fs::create_dir(on.run_dir().join("holder/2")).expect("create directory");
     let ended = run.wait().exit_code(255);
     assert!(ended.err.contains("another minder has taken it over (minder attach "), "{}", ended.err);
@@ -294,6 +322,38 @@ fn interrupt_asks_on_a_terminal() {
     run.write(b"\x03");
     run.wait().killed_by(Signal::INT);
     assert!(on.working().is_empty());
+}
+
+#[test]
+fn closed_output_of_a_later_coordinator_leaves_the_agents_alone() {
+    let on = OnAgents::new();
+    let script = format!("case {{}} in 2) {WAITS};; esac; echo {{}}");
+    on.detach("-k", &script, &["1", "2"]);
+    on.wait_for_results(1);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "\"$0\" attach | :", MINDER]).current_dir(on.dir.path());
+    shell.env("MINDER_STATE_DIR", on.dir.path().join("state"));
+    Run::start(&shell).wait();
+    assert!(!on.working().is_empty());
+    go_on(&on);
+    assert_eq!(Run::start(&on.command("attach")).wait().exit_code(0).text(), "1\n2\n");
+}
+
+#[test]
+fn resumed_run_may_be_detached_from() {
+    let on = OnAgents::new();
+    let run = on.start("", &format!(": >up; {WAITS}; echo {{}}"), &["1", "2"]);
+    on.wait_for("up");
+    run.signal(Signal::INT);
+    run.wait().killed_by(Signal::INT);
+    let ended = Run::start(&on.command("resume --detach")).wait().exit_code(0);
+    let again = Run::start(&on.command("resume --detach")).wait().exit_code(0);
+    assert_eq!(ended.text(), again.text());
+    assert_eq!(on.working().len(), 3, "the second one starts none");
+    go_on(&on);
+    let ended = Run::start(&on.command("attach")).wait().exit_code(0);
+    let shown = ended.text();
+    assert_eq!(sorted(&shown), ["1", "2"]);
 }
 
 #[test]

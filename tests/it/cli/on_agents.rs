@@ -76,6 +76,13 @@ impl OnAgents {
         keys.into_iter().filter(|key| !has_end(key)).map(|key| pid_of(&run, key)).collect()
     }
 
+    /// Kills the agents that work.
+    pub(super) fn kill_agents(&self) {
+        for agent in self.working() {
+            kill_process(agent, Signal::KILL).expect("kill agent");
+        }
+    }
+
     /// Waits until no agent works.
     pub(super) fn wait_for_agents(&self) {
         let until = Instant::now() + PATIENCE;
@@ -99,6 +106,15 @@ impl OnAgents {
                 return pid_of(&run, agent);
             }
             assert!(Instant::now() < until, "the first range is not claimed");
+            std::thread::park_timeout(Duration::from_millis(10)); // There is no event for a line of a file.
+        }
+    }
+
+    /// Waits until a file has this number of lines.
+    pub(super) fn wait_for_lines(&self, name: &str, lines: usize) {
+        let until = Instant::now() + PATIENCE;
+        while fs::read_to_string(self.dir.path().join(name)).unwrap_or_default().lines().count() < lines {
+            assert!(Instant::now() < until, "`{name}` has fewer lines");
             std::thread::park_timeout(Duration::from_millis(10)); // There is no event for a line of a file.
         }
     }

@@ -1,6 +1,7 @@
 //! The tables of a record, for every export: runs, attempts, jobs and tries.
 #![cfg_attr(not(feature = "sql"), allow(dead_code, reason = "some items are only used for SQL"))]
 
+use minder_record::agents::AgentKey;
 use minder_record::event::{AttemptFinished, AttemptHost, AttemptStarted, JobFinished, OsBytes};
 use minder_ui::rows::{Schema, Value, bytes, integer, real, text};
 
@@ -61,6 +62,8 @@ pub(crate) const JOBS: Schema = Schema {
         "timed_out",
         "attempts",
         "cause",
+        "node",
+        "agent",
     ],
     forms: &["args", "tail", "out_tail"],
 };
@@ -173,8 +176,11 @@ pub(crate) fn attempt(
     ]
 }
 
-/// Returns a row of [`JOBS`].
-pub(crate) fn job(run: &str, ended: &JobFinished) -> Vec<Value> {
+/// The agent that has run a job, and the name of its machine.
+pub(crate) type Place<'a> = (AgentKey, Option<&'a str>);
+
+/// Returns a row of [`JOBS`]. `place` is where it ran, if that was on an agent.
+pub(crate) fn job(run: &str, ended: &JobFinished, place: Option<Place<'_>>) -> Vec<Value> {
     vec![
         Value::Text(run.to_owned()),
         integer(ended.job),
@@ -197,6 +203,8 @@ pub(crate) fn job(run: &str, ended: &JobFinished) -> Vec<Value> {
         Value::Flag(ended.timed_out),
         Value::Integer(ended.attempts.unwrap_or(1).into()),
         text(ended.cause.as_deref()),
+        text(place.and_then(|(_, node)| node)),
+        text(place.map(|(agent, _)| agent.to_string()).as_deref()),
     ]
 }
 
@@ -232,7 +240,7 @@ mod tests {
     fn written(format: Format, rows: &[JobFinished]) -> String {
         let mut out = Vec::new();
         let mut to = Rows::of(&mut out, format, &JOBS).expect("write to memory");
-        rows.iter().for_each(|row| to.row(&job("61c0aa00", row)).expect("write to memory"));
+        rows.iter().for_each(|row| to.row(&job("61c0aa00", row, None)).expect("write to memory"));
         String::from_utf8(out).expect("rows are UTF-8")
     }
 
@@ -243,7 +251,7 @@ mod tests {
         assert_eq!(attempt(&begun, None, None).len(), ATTEMPTS.columns.len());
         let row = attempt(&begun, Some(&AttemptHost::default()), Some(&AttemptFinished::default()));
         assert_eq!(row.len(), ATTEMPTS.columns.len());
-        assert_eq!(job("a", &JobFinished::default()).len(), JOBS.columns.len());
+        assert_eq!(job("a", &JobFinished::default(), None).len(), JOBS.columns.len());
         assert_eq!(RunFacts::default().values().len(), RUNS.columns.len());
     }
 
@@ -257,15 +265,15 @@ mod tests {
             ended(&[], None),
         ];
         let head = "run,job,args,at,wall,user,system,ready,main,rss,exit,signal,error,out,err,leaked,tail,\
-                    out_tail,timed_out,attempts,cause,args_form,tail_form,out_tail_form\r\n";
+                    out_tail,timed_out,attempts,cause,node,agent,args_form,tail_form,out_tail_form\r\n";
         let wanted = [
             head,
-            "61c0aa00,3,\"a \"\"b\"\",\nc\",1.5,0.25,,,,,,2,,,10,0,0,,,0,1,,text,,\r\n",
-            "61c0aa00,3,/w==,1.5,0.25,,,,,,2,,,10,0,0,/go=,,0,1,,base64,base64,\r\n",
-            "61c0aa00,3,\"[\"\"a\"\",{\"\"base64\"\":\"\"/w==\"\"}]\",1.5,0.25,,,,,,2,,,10,0,0,no,,0,1,,\
+            "61c0aa00,3,\"a \"\"b\"\",\nc\",1.5,0.25,,,,,,2,,,10,0,0,,,0,1,,,,text,,\r\n",
+            "61c0aa00,3,/w==,1.5,0.25,,,,,,2,,,10,0,0,/go=,,0,1,,,,base64,base64,\r\n",
+            "61c0aa00,3,\"[\"\"a\"\",{\"\"base64\"\":\"\"/w==\"\"}]\",1.5,0.25,,,,,,2,,,10,0,0,no,,0,1,,,,\
              json,text,\r\n",
-            "61c0aa00,3,\"\",1.5,0.25,,,,,,2,,,10,0,0,,,0,1,,text,,\r\n",
-            "61c0aa00,3,,1.5,0.25,,,,,,2,,,10,0,0,,,0,1,,,,\r\n",
+            "61c0aa00,3,\"\",1.5,0.25,,,,,,2,,,10,0,0,,,0,1,,,,text,,\r\n",
+            "61c0aa00,3,,1.5,0.25,,,,,,2,,,10,0,0,,,0,1,,,,,,\r\n",
         ];
         assert_eq!(written(Format::Csv, &rows), wanted.concat());
     }

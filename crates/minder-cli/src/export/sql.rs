@@ -202,7 +202,7 @@ mod tests {
                 out: u64::MAX,
                 ..JobFinished::default()
             };
-            database.insert(&JOBS, [job("61c0aa00", &ended)]).expect("insert row");
+            database.insert(&JOBS, [job("61c0aa00", &ended, None)]).expect("insert row");
         }
         database
     }
@@ -284,7 +284,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("create temp dir");
         let path = dir.path().join("jobs.db");
         let database = Database::create(&path).expect("create database file");
-        database.insert(&JOBS, [job("61c0aa00", &JobFinished::default())]).expect("insert row");
+        database.insert(&JOBS, [job("61c0aa00", &JobFinished::default(), None)]).expect("insert row");
         database.close().expect("commit");
         let read = Connection::open(&path).expect("open database");
         let count: i64 =

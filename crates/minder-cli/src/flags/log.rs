@@ -124,7 +124,7 @@ Columns:
             timed_out retried cut not_run slots cpus memory cpu_busy cpu_idle
             own_rss
   jobs      run job args at wall user system ready main rss exit signal error
-            out err leaked tail out_tail timed_out attempts cause
+            out err leaked tail out_tail timed_out attempts cause node agent
   tries     run job try at wall user system exit signal out err tail out_tail
             timed_out cause
 

@@ -84,9 +84,10 @@ fn is_attempt_flag(flag: &&Arg) -> bool {
 impl Args for TypedFlags {
     fn augment_args(command: Command) -> Command {
         let run = run_flags();
-        // Flags that exclude each other are found when they are combined with those of the record.
+        // Flags that exclude or need each other are found when they are combined with those of the record.
         let flags = run.get_arguments().filter(is_attempt_flag);
-        let flags = flags.map(|flag| flag.clone().conflicts_with(Resettable::<clap::Id>::Reset));
+        let reset = Resettable::<clap::Id>::Reset;
+        let flags = flags.map(|flag| flag.clone().conflicts_with(reset.clone()).requires(reset.clone()));
         command.args(flags).args_override_self(true)
     }
 

@@ -23,9 +23,16 @@ fn ranges(set: &JobSet) -> Vec<(u64, u64)> {
 pub(super) fn encoded(rows: &[(JobFinished, &str)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (ended, command) in rows {
-        joblog::encode(ended, command.as_bytes(), &mut out);
+        joblog::encode(ended, None, command.as_bytes(), &mut out);
     }
     out
+}
+
+#[test]
+fn host_of_an_agent_is_its_node() {
+    let mut out = Vec::new();
+    joblog::encode(&ended(1), Some("n\t1"), b"x", &mut out);
+    assert!(out.starts_with(b"1\tn?1\t"), "{}", String::from_utf8_lossy(&out));
 }
 
 #[test]

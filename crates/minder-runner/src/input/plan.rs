@@ -141,6 +141,25 @@ pub enum InvalidArgument {
     NoText(u8),
 }
 
+impl InvalidArgument {
+    /// Returns it as text that [`decode`](Self::decode) understands.
+    pub(crate) fn encode(self) -> String {
+        match self {
+            Self::TooLong(len) => format!("length {len}"),
+            Self::NoText(byte) => format!("byte {byte}"),
+        }
+    }
+
+    pub(crate) fn decode(text: &[u8]) -> Option<Self> {
+        let (name, number) = str::from_utf8(text).ok()?.split_once(' ')?;
+        match name {
+            "length" => number.parse().ok().map(Self::TooLong),
+            "byte" => number.parse().ok().map(Self::NoText),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for InvalidArgument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

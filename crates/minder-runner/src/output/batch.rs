@@ -136,7 +136,7 @@ impl OutputBatch {
                         segment.location = Location::Shared(file, range);
                     }
                 }
-                Location::Held(_) | Location::Shared(..) => (),
+                Location::Held(_) | Location::Shared(..) | Location::Named(..) => (),
             }
         }
         Ok(())

@@ -1,12 +1,10 @@
 //! The output of one job that is kept until the job ends.
 
-use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
 
 use minder::{Charge, Stream};
-use minder_os::files::write_all_at;
+use minder_os::files::{open_no_follow, write_all_at};
 
 use crate::output::store::{JobFile, Location, Segment};
 use crate::read_range::read_range;
@@ -44,9 +42,9 @@ impl GatheredOutput {
         self.segments.push(Segment { stream, location: Location::Own(job_file) });
     }
 
-    /// Adds a part of a file that is shared with other jobs.
-    pub(crate) fn push_shared(&mut self, stream: Stream, file: Arc<File>, range: Range<u64>) {
-        self.segments.push(Segment { stream, location: Location::Shared(file, range) });
+    /// Adds what another process has saved.
+    pub(crate) fn push_saved(&mut self, segment: Segment) {
+        self.segments.push(segment);
     }
 
     /// Returns the bytes and the segments, and leaves nothing.
@@ -97,6 +95,9 @@ impl GatheredOutput {
                     read_range(&job_file.open()?, job_file.range.clone(), &mut *take)?;
                 }
                 Location::Shared(file, range) => read_range(file, range.clone(), &mut *take)?,
+                Location::Named(path, range) => {
+                    read_range(&open_no_follow(path)?, range.clone(), &mut *take)?;
+                }
                 // Only output of a batch is there.
                 Location::Held(_) => (),
             }

@@ -51,6 +51,7 @@ use crate::output::stdio::for_each_chunk;
 use crate::output::store::FinishedJob;
 use crate::output::store::JobFile;
 use crate::output::store::Location;
+use crate::output::store::NamedFiles;
 use crate::output::store::Segment;
 use crate::output::stream::Done;
 use crate::output::waiting::{PendingWrite, ShowOrder, State, Unwritten, last_byte};
@@ -152,6 +153,7 @@ impl OutputSequencer {
             repeated: VecDeque::new(),
             unrecorded: 0,
             decorated: Vec::new(),
+            named_files: NamedFiles::default(),
             open_lines: [false; 2],
         };
         for finished in unshown {
@@ -700,6 +702,14 @@ impl OutputSequencer {
                     self.write_pending(batch, pending);
                     let range = (file, range.start, range.end);
                     read = read.and(self.show_range(state, stream, range, decoration, None));
+                }
+                (Location::Named(path, range), _) => {
+                    self.write_pending(batch, pending);
+                    let shows = state.named_files.open(path).and_then(|file| {
+                        let range = (&file, range.start, range.end);
+                        self.show_range(state, stream, range, decoration, None)
+                    });
+                    read = read.and(shows);
                 }
                 (Location::Own(own), _) => {
                     self.write_pending(batch, pending);

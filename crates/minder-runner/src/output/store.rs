@@ -1,6 +1,7 @@
 //! The output of a finished job while it waits to be written: in the batch of a worker thread, in
 //! that thread's file, or in files of the job.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -10,6 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use minder::{Charge, SpillFile, Stream};
 use minder_os::files::{create_private_file, create_unnamed_file, open_no_follow, write_all_at};
+use minder_os::limits::is_out_of_descriptors;
+use minder_record::event::OutputSegment;
 
 use crate::config::OutputTime;
 use crate::output::decorate::LineStyle;
@@ -59,6 +62,22 @@ pub(crate) struct Segment {
     pub(crate) location: Location,
 }
 
+impl Segment {
+    /// Returns a part of the output that another process has saved in `dir`. No file is opened.
+    ///
+    /// # Errors
+    /// The journal names a place where minder saves nothing.
+    pub(crate) fn saved(segment: &OutputSegment, dir: &Path) -> io::Result<Self> {
+        let (path, range) = segment.place(dir)?;
+        let location = if segment.is_shared() {
+            Location::Named(path.into(), range)
+        } else {
+            Location::Own(JobFile { file: None, path: Some(path), range, charge: Charge::default() })
+        };
+        Ok(Self { stream: if segment.stream == 2 { Stream::Stderr } else { Stream::Stdout }, location })
+    }
+}
+
 /// The place of a segment.
 #[derive(Debug)]
 pub(crate) enum Location {
@@ -70,6 +89,8 @@ pub(crate) enum Location {
     Held(HeldBytes),
     /// In a file that is shared with other jobs.
     Shared(Arc<File>, Range<u64>),
+    /// In a file that is shared with other jobs, and is opened when it is read: there may be many.
+    Named(Arc<Path>, Range<u64>),
     /// In a file of this job, which is removed once it is written.
     Own(JobFile),
 }
@@ -80,7 +101,7 @@ impl Location {
         match self {
             Self::Batch(range) => range.len() as u64,
             Self::Held(held) => held.as_slice().len() as u64,
-            Self::Shared(_, range) => range.end - range.start,
+            Self::Shared(_, range) | Self::Named(_, range) => range.end - range.start,
             Self::Own(own) => own.range.end - own.range.start,
         }
     }
@@ -173,6 +194,54 @@ impl From<SpillFile> for JobFile {
     fn from(spilled: SpillFile) -> Self {
         let SpillFile { file, path, start, len, charge, .. } = spilled;
         Self { file: Some(file), path, range: start..start + len, charge }
+    }
+}
+
+/// The named files that were read last.
+#[derive(Debug, Default)]
+pub(crate) struct NamedFiles {
+    open: VecDeque<(Arc<Path>, Arc<File>)>,
+    uses: u32,
+}
+
+impl NamedFiles {
+    /// The most files that are open.
+    const OPEN_MAX: usize = 8;
+    /// The number of uses after which all are opened again: a network file system shows what another machine
+    /// has appended to a file when it is opened.
+    const USES_MAX: u32 = 256;
+
+    /// Returns a file, which is opened if that was not done a moment ago.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(crate) fn open(&mut self, path: &Arc<Path>) -> io::Result<Arc<File>> {
+        self.uses += 1;
+        if self.uses >= Self::USES_MAX {
+            self.close();
+        }
+        if let Some((_, file)) = self.open.iter().find(|(known, _)| known == path) {
+            return Ok(Arc::clone(file));
+        }
+        let file = match open_no_follow(path) {
+            Err(error) if is_out_of_descriptors(&error) => {
+                self.close();
+                open_no_follow(path)?
+            }
+            file => file?,
+        };
+        let file = Arc::new(file);
+        if self.open.len() >= Self::OPEN_MAX {
+            self.open.pop_front();
+        }
+        self.open.push_back((Arc::clone(path), Arc::clone(&file)));
+        Ok(file)
+    }
+
+    /// Closes all files.
+    pub(crate) fn close(&mut self) {
+        self.open.clear();
+        self.uses = 0;
     }
 }
 

@@ -6,11 +6,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use minder::Stream;
-use minder_os::files::read_at;
+use minder_os::files::{open_no_follow, read_at};
 
 use crate::output::store::FinishedJob;
 use crate::output::store::JobFile;
 use crate::output::store::Location;
+use crate::output::store::NamedFiles;
 use crate::resume::ResumeFilter;
 
 /// The order in which the output of jobs is written.
@@ -45,6 +46,8 @@ pub(super) struct State {
     /// The number of jobs that were written whose journal event for that is not appended yet.
     pub(super) unrecorded: usize,
     pub(super) decorated: Vec<u8>,
+    /// Files with output of other processes.
+    pub(super) named_files: NamedFiles,
     /// `true` for each stream whose last byte ended no line, as far as `line_breaks` needs it.
     pub(super) open_lines: [bool; 2],
 }
@@ -69,6 +72,7 @@ pub(super) fn last_byte(location: &Location, batch: &[u8]) -> Option<u8> {
         Location::Batch(range) => batch[range.clone()].last().copied(),
         Location::Held(held) => held.as_slice().last().copied(),
         Location::Shared(file, range) => last_of(file, range.end),
+        Location::Named(path, range) => last_of(&open_no_follow(path).ok()?, range.end),
         Location::Own(own) => last_of(&own.open().ok()?, own.range.end),
     }
 }

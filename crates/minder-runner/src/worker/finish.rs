@@ -1,15 +1,10 @@
 //! The end of a job: its output is saved, then recorded, then written.
 
-use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use minder::jobs::{Attempt, JobResult};
-use minder::{Charge, ExitStatus, Outcome, Stream};
-use minder_os::files::open_no_follow;
+use minder::{ExitStatus, Outcome, Stream};
 use minder_record::event::{JobFinished, JournalEvent, OsBytes, OutputSegment};
 use minder_record::{codec, joblog};
 
@@ -24,10 +19,10 @@ use crate::notice::Notice;
 use crate::output::batch::OutputBatch;
 use crate::output::decorate::LineStyle;
 use crate::output::gathered::GatheredOutput;
-use crate::output::store::{FinishedJob, JobFile, Location};
+use crate::output::store::{FinishedJob, JobFile, Location, Segment};
 use crate::queue::Task;
 use crate::recorder::command_of;
-use crate::remote_results::{RemoteOutput, RemoteResult};
+use crate::remote_results::RemoteResult;
 use crate::report::{EndCause, FailureReason, JobEnd, RunStats};
 use crate::results::table::{Output, ResultsTable};
 use crate::splitter::InputBlock;
@@ -60,36 +55,6 @@ pub(super) struct Finisher<'a> {
     pub(super) held: HeldJobs<'a>,
     /// The most jobs in a batch.
     slots: usize,
-    remote_files: RemoteFiles,
-}
-
-/// The files of agents that were read last. Each is opened again after a while, so that a network file
-/// system shows what was appended.
-#[derive(Default)]
-struct RemoteFiles {
-    open: HashMap<PathBuf, Arc<File>>,
-    opened: u32,
-}
-
-impl RemoteFiles {
-    /// The most files that are open.
-    const OPEN_MAX: usize = 64;
-    /// The number of uses after which all are opened again.
-    const USES_MAX: u32 = 256;
-
-    fn open(&mut self, path: &Path) -> std::io::Result<Arc<File>> {
-        self.opened += 1;
-        if self.opened >= Self::USES_MAX || self.open.len() >= Self::OPEN_MAX {
-            self.open.clear();
-            self.opened = 0;
-        }
-        if let Some(file) = self.open.get(path) {
-            return Ok(Arc::clone(file));
-        }
-        let file = Arc::new(open_no_follow(path)?);
-        self.open.insert(path.to_owned(), Arc::clone(&file));
-        Ok(file)
-    }
 }
 
 impl<'a> Finisher<'a> {
@@ -101,7 +66,6 @@ impl<'a> Finisher<'a> {
             stats: RunStats::default(),
             held: HeldJobs::new(context),
             slots,
-            remote_files: RemoteFiles::default(),
         }
     }
 
@@ -187,7 +151,7 @@ impl<'a> Finisher<'a> {
         if matches!(result, JobResult::Failure) {
             self.record_attempt(end, &mut running);
             if context.observer.wants_job_end(false) {
-                let job_end = self.job_end(end, &running, false);
+                let job_end = self.job_end_of(end, &running, false);
                 let attempts_max = Some(context.config.control.attempts).filter(|max| *max < u32::MAX);
                 context.observer.job_retried(&job_end, end.attempt.attempt, attempts_max);
             }
@@ -214,11 +178,8 @@ impl<'a> Finisher<'a> {
         }
         self.encode_event(attempt, task, event);
         let failure = Some(FailureReason::NotStarted(why.to_owned()));
-        let command = self.wanted_command(attempt, task, failure.as_ref());
-        let number = task.number;
-        let total = self.context.queue.total();
-        let end = JobEnd { number, name, wall: Duration::ZERO, failure, is_cut_off: false, command, total };
-        let end = self.context.observer.wants_job_end(false).then(|| Box::new(end));
+        let has_reader = self.context.observer.wants_job_end(false);
+        let end = has_reader.then(|| Box::new(self.job_end((attempt, task), Duration::ZERO, failure, false)));
         self.push(&mut output, FinishedJob { needs_shown_event, end, ..FinishedJob::new(task.number) });
         JobResult::PermanentFailure
     }
@@ -250,22 +211,17 @@ impl<'a> Finisher<'a> {
             self.flush_if_full();
             return Ok(failure.map(|_| status));
         }
-        if context.recorder.has_joblog() {
-            let command = command_of(&self.args(task), task.number, attempt.slot, context.config);
-            joblog::encode(ended, command.as_bytes(), &mut self.events.joblog);
+        if let Some(why) = &ended.error {
+            let job = self.name(attempt, task);
+            context.observer.notice(&Notice::CannotRun { job, reason: why.clone() });
         }
+        self.log_remote(attempt, task, result);
 
         // Its output, in the files of the agent.
         let mut output = GatheredOutput::default();
-        for RemoteOutput { stream, path, range, is_shared } in &result.output {
-            let cannot = |error| format!("cannot read `{}`: {}", path.display(), os_error_text(&error));
-            if *is_shared {
-                output.push_shared(*stream, self.remote_files.open(path).map_err(cannot)?, range.clone());
-            } else {
-                let charge = Charge::default();
-                let file = JobFile { file: None, path: Some(path.clone()), range: range.clone(), charge };
-                output.push_file(*stream, file);
-            }
+        for segment in &ended.kept {
+            let cannot = |error| format!("cannot read `{}`: {}", result.dir.display(), os_error_text(&error));
+            output.push_saved(Segment::saved(segment, &result.dir).map_err(cannot)?);
         }
         if let Some(table) = &context.table {
             self.replace_with_table_row(table, ended, attempt, task, &mut output)?;
@@ -275,21 +231,9 @@ impl<'a> Finisher<'a> {
         self.prepare_for(time, &mut output)?;
 
         let style = LineStyle::of(context.config, &job_values(context, task, attempt));
-        let looks_failed = failure.is_some() && ended.signal.is_none();
-        let is_colored = context.config.color_failed && looks_failed;
-        let style = if is_colored { LineStyle::failed(style) } else { style };
+        let style = self.style(style, failure.is_some() && ended.signal.is_none());
         let has_reader = time.is_final() || context.observer.wants_job_end(failure.is_none());
-        let end = has_reader.then(|| {
-            Box::new(JobEnd {
-                number: task.number,
-                name: self.name(attempt, task),
-                wall,
-                failure: failure.clone(),
-                is_cut_off: false,
-                command: self.wanted_command(attempt, task, failure.as_ref()),
-                total: context.queue.total(),
-            })
-        });
+        let end = has_reader.then(|| Box::new(self.job_end((attempt, task), wall, failure.clone(), false)));
         let finished = FinishedJob {
             style,
             time,
@@ -302,6 +246,20 @@ impl<'a> Finisher<'a> {
         self.push(&mut output, finished);
         self.flush_if_full();
         Ok(failure.map(|_| status))
+    }
+
+    /// Adds the joblog line of a job that an agent has run, unless an earlier coordinator did.
+    fn log_remote(&mut self, attempt: Attempt, task: &Task, result: &RemoteResult) {
+        let recorder = self.context.recorder;
+        if recorder.has_joblog() {
+            let command = command_of(&self.args(task), task.number, attempt.slot, self.context.config);
+            let before = self.events.joblog.len();
+            let node = result.node.as_deref();
+            joblog::encode(&result.ended, node, command.as_bytes(), &mut self.events.joblog);
+            if recorder.is_logged(&self.events.joblog[before..]) {
+                self.events.joblog.truncate(before);
+            }
+        }
     }
 
     fn args(&self, task: &Task) -> Vec<OsBytes> {
@@ -320,7 +278,7 @@ impl<'a> Finisher<'a> {
         }
         if context.recorder.has_joblog() {
             let command = command_of(&self.args(task), task.number, attempt.slot, context.config);
-            joblog::encode(&event, command.as_bytes(), &mut self.events.joblog);
+            joblog::encode(&event, None, command.as_bytes(), &mut self.events.joblog);
         }
         context.status.count_recorded(event.succeeded());
         if context.recorder.is_kept() {
@@ -375,7 +333,7 @@ impl<'a> Finisher<'a> {
                     }));
                 }
                 // No event refers to them: such a run has no record, or the job is an earlier one.
-                Location::Held(_) | Location::Shared(..) => (),
+                Location::Held(_) | Location::Shared(..) | Location::Named(..) => (),
             }
         }
         kept
@@ -556,13 +514,9 @@ impl<'a> Finisher<'a> {
 
         // The batch gets it, with what the observer wants to know.
         let style = running.output.style.take();
-        let style = if context.config.color_failed && looks_failed(end.outcome, end.cause) {
-            LineStyle::failed(style)
-        } else {
-            style
-        };
+        let style = self.style(style, looks_failed(end.outcome, end.cause));
         let has_reader = time.is_final() || context.observer.wants_job_end(running.succeeded);
-        let job_end = has_reader.then(|| Box::new(self.job_end(end, running, cut)));
+        let job_end = has_reader.then(|| Box::new(self.job_end_of(end, running, cut)));
         let finished =
             FinishedJob { style, time, end: job_end, needs_shown_event, ..FinishedJob::new(number) };
         self.push(&mut running.output.gathered, finished);
@@ -606,11 +560,23 @@ impl<'a> Finisher<'a> {
     }
 
     /// Returns what the observer learns about an attempt that ended.
-    fn job_end(&self, end: AttemptEnd<'_>, running: &RunningJob, is_cut_off: bool) -> JobEnd {
+    fn job_end_of(&self, end: AttemptEnd<'_>, running: &RunningJob, is_cut_off: bool) -> JobEnd {
         let AttemptEnd { attempt, task, outcome, cause } = end;
         let wall = running.wall();
         let failure = (!running.succeeded).then(|| FailureReason::new(cause, outcome.exit.status, wall));
+        self.job_end((attempt, task), wall, failure, is_cut_off)
+    }
+
+    /// Returns what the observer learns about the end of a job.
+    fn job_end(
+        &self,
+        (attempt, task): (Attempt, &Task),
+        wall: Duration,
+        failure: Option<FailureReason>,
+        is_cut_off: bool,
+    ) -> JobEnd {
         let command = self.wanted_command(attempt, task, failure.as_ref());
+        let total = self.context.queue.total();
         JobEnd {
             number: task.number,
             name: self.name(attempt, task),
@@ -618,8 +584,13 @@ impl<'a> Finisher<'a> {
             failure,
             is_cut_off,
             command,
-            total: self.context.queue.total(),
+            total,
         }
+    }
+
+    /// Returns the decoration of the output of a job.
+    fn style(&self, style: Option<LineStyle>, looks_failed: bool) -> Option<LineStyle> {
+        if self.context.config.color_failed && looks_failed { LineStyle::failed(style) } else { style }
     }
 
     /// Returns the whole command line of a job that ended, if the observer wants it.

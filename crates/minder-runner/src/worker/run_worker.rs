@@ -101,7 +101,9 @@ impl<'a> RunWorker<'a> {
         match failure {
             None => JobResult::Success,
             Some(status) => {
-                context.status.add_failure(status);
+                if result.ended.error.is_none() {
+                    context.status.add_failure(status);
+                }
                 JobResult::PermanentFailure
             }
         }
@@ -159,14 +161,14 @@ impl JobHandler for RunWorker<'_> {
         self.finisher.stats.retrying -= i64::from(attempt.attempt > 1);
         // The permit is returned on every path that does not start the job.
         let permit = self.permit.take();
+        if let Some(result) = &task.remote {
+            return Err(self.finish_remote(attempt, task, result));
+        }
         if let JobArgs::Unfit(why) = &task.item {
             return Err(self.finisher.fail_unstarted(attempt, task, &why.to_string()));
         }
         if let Some(why) = &task.refusal {
             return Err(self.finisher.fail_unstarted(attempt, task, why));
-        }
-        if let Some(result) = &task.remote {
-            return Err(self.finish_remote(attempt, task, result));
         }
         let mut running = RunningJob::new(task.number);
         running.permit = permit;

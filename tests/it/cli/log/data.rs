@@ -46,7 +46,7 @@ fn json_is_exact() {
         let begin = format!(r#"{{"run":"aaaa0001","job":{},"args":[{value}],"#, number + 1);
         assert_eq!(before_times(line), begin);
         let tail = if value == "\"\"" { "null" } else { value };
-        let end = r#""out_tail":null,"timed_out":false,"attempts":1,"cause":null}"#;
+        let end = r#""out_tail":null,"timed_out":false,"attempts":1,"cause":null,"node":null,"agent":null}"#;
         assert!(line.ends_with(&format!(r#","leaked":false,"tail":{tail},{end}"#)), "{line}");
         assert!(line.contains(r#","exit":3,"signal":null,"error":null,"out":0,"err":"#), "{line}");
     }
@@ -97,7 +97,7 @@ fn csv_is_exact() {
     let state = hard();
     let text = state.log("last --csv").exit_code(0).stderr("").text();
     let head = "run,job,args,at,wall,user,system,ready,main,rss,exit,signal,error,out,err,leaked,tail,\
-                out_tail,timed_out,attempts,cause,args_form,tail_form,out_tail_form\r\n";
+                out_tail,timed_out,attempts,cause,node,agent,args_form,tail_form,out_tail_form\r\n";
     let rows = text.strip_prefix(head).expect("strip head line");
     let no_text = if cfg!(unix) { "//4B" } else { "\u{1}" };
     let fields = ["plain", "\"a \"\"b\"\",\n c\u{1b}[1m\"", no_text, "d\u{e9}j\u{e0}", "\"\"", "\" x \""];
@@ -112,7 +112,7 @@ fn csv_is_exact() {
         };
         let tail = if tail_form.is_empty() { "" } else { field };
         let len = HARD[number].len();
-        assert!(row.ends_with(&format!(",3,,,0,{len},0,{tail},,0,1,,{form},{tail_form},")), "{row:?}");
+        assert!(row.ends_with(&format!(",3,,,0,{len},0,{tail},,0,1,,,,{form},{tail_form},")), "{row:?}");
     }
 }
 

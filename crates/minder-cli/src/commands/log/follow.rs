@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -14,10 +14,11 @@ use super::select::{damage_text, run_id};
 use crate::run_agents::is_detached;
 use crate::running::{RunningJob, remove_ended, running_jobs};
 use crate::ui::message;
-use minder_record::agents::{self, AGENTS, JOURNAL};
+use minder_record::agents::AGENTS;
 use minder_record::event::{JobFinished, JournalEvent};
 use minder_record::job_set::JobSet;
 use minder_record::manifest::Manifest;
+use minder_record::merge::{AgentEvent, Rounds};
 use minder_record::reader::{last_started, tail_from};
 use minder_record::store::{attempt_name, attempts, is_alive};
 use minder_ui::rows::Format;
@@ -36,22 +37,28 @@ pub(super) fn run(
 ) -> Result<()> {
     let manifest = Manifest::read(dir).ok();
     let request = manifest.as_ref().map(|manifest| Request::of(manifest, dir));
-    let mut printer = Printer::new(out, &run_id(dir), format, filter.failed)?;
+    let mut printer = Printer::new(out, &run_id(dir), format, (filter.failed, false))?;
     let poller = Poller::new()?;
     let mut events = Events::new();
     let mut offsets = BTreeMap::new();
+    let mut rounds = Rounds::default();
     let mut running = RunningJobs::default();
     loop {
         // Checked before reading: everything written before the lock was released is then read.
         let has_agents = dir.join(AGENTS).is_dir();
         let alive = is_alive(dir) || has_agents && is_detached(dir);
         let mut print_error = None;
-        let result = read_new_events(dir, &mut offsets, |attempt, job| {
+        let result = read_new_events(dir, &mut offsets, &mut |attempt, job| {
             running.note_end(attempt, job.job);
             if print_error.is_none() && filter.accepts(&job, request.as_ref()) {
-                print_error = printer.print(&job).err();
+                print_error = printer.print(&job, None).err();
             }
         });
+        read_agents(dir, &mut rounds, &mut |event| {
+            if print_error.is_none() && filter.accepts(&event.ended, request.as_ref()) {
+                print_error = printer.print(&event.ended, Some((event.agent, event.node))).err();
+            }
+        })?;
         if let Some(error) = print_error {
             return Err(error.into());
         }
@@ -125,13 +132,13 @@ impl RunningJobs {
 /// Reads the events that were appended to the journals of a run since the last call.
 fn read_new_events(
     dir: &Path,
-    offsets: &mut BTreeMap<PathBuf, u64>,
-    mut print: impl FnMut(u32, JobFinished),
+    offsets: &mut BTreeMap<u32, u64>,
+    print: &mut dyn FnMut(u32, JobFinished),
 ) -> Result<()> {
     let context = || format!("cannot read the record of run {}", run_id(dir));
     for number in attempts(dir).with_context(context)? {
         let path = dir.join(attempt_name(number));
-        let offset = offsets.entry(path.clone()).or_insert(0);
+        let offset = offsets.entry(number).or_insert(0);
         let read = tail_from(&path, *offset, |event| {
             if let JournalEvent::JobFinished(job) = event {
                 print(number, job);
@@ -147,16 +154,19 @@ fn read_new_events(
         }
         *offset = next;
     }
-    for key in agents::keys(dir).with_context(context)? {
-        let path = key.dir(dir).join(JOURNAL);
-        let offset = offsets.entry(path.clone()).or_insert(0);
-        // One that cannot be read has not begun, or is read later. A job that ran twice is shown twice.
-        let read = tail_from(&path, *offset, |event| {
-            if let JournalEvent::JobFinished(job) = event {
-                print(0, job);
+    Ok(())
+}
+
+/// Reads the results that were appended to the journals of agents since the last call.
+fn read_agents(dir: &Path, rounds: &mut Rounds, print: &mut dyn FnMut(AgentEvent<'_>)) -> Result<()> {
+    rounds.add_agents(dir).with_context(|| format!("cannot read the record of run {}", run_id(dir)))?;
+    rounds.read_more(&|_| 0);
+    for (_, round) in rounds.rounds_mut() {
+        round.visit(|event| {
+            if event.counts && !event.is_tried {
+                print(event);
             }
         });
-        *offset = read.map_or(*offset, |(next, _)| next);
     }
     Ok(())
 }
@@ -176,9 +186,9 @@ mod tests {
             line
         };
         let mut offsets = BTreeMap::new();
-        let new_jobs = |offsets: &mut BTreeMap<PathBuf, u64>| {
+        let new_jobs = |offsets: &mut BTreeMap<u32, u64>| {
             let mut jobs = Vec::new();
-            read_new_events(dir.path(), offsets, |_, job| jobs.push(job.job)).expect("read journal");
+            read_new_events(dir.path(), offsets, &mut |_, job| jobs.push(job.job)).expect("read journal");
             jobs
         };
         assert_eq!(new_jobs(&mut offsets), [0; 0]);

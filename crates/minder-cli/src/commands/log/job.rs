@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use minder_record::event::{JobFinished, OsBytes, OutputSegment, TAIL_MAX};
+use minder_record::reader::Start;
 use minder_record::writer::has_stored_all;
 
 use super::jobs::{exit_text, last_lines};
@@ -89,7 +90,9 @@ impl RecordedJob<'_> {
         let request = self.request.as_ref();
         let mut columns: Vec<String> = JOBS.columns.iter().map(|name| (*name).to_owned()).collect();
         columns.extend(["command", "cwd", "environment", "output"].map(str::to_owned));
-        let mut values = job_row(id, job);
+        let start = &self.starts.all[self.starts.shown];
+        let place = start.agent.map(|agent| (agent, start.node.as_deref()));
+        let mut values = job_row(id, job, place);
         let files = places(dir, waiting).iter().map(|path| OsBytes::from(path.as_os_str())).collect();
         values.extend([
             request.and_then(|request| request.command(job)).map_or(Value::Null, Value::Text),
@@ -112,10 +115,13 @@ impl RecordedJob<'_> {
             ended.push_str("; another try was to follow");
         }
         let mut entries: Vec<Entry> = vec![("ended", vec![symbols.convert(&ended).into_owned()])];
+        let place = place(&starts.all[starts.shown]);
+        entries.extend(place.map(|place| ("node", vec![place])));
         entries.extend(times(job, symbols));
         let others = (1..).zip(&starts.all).filter(|(number, _)| *number != starts.shown + 1);
-        let tried: Vec<String> =
+        let mut tried: Vec<String> =
             others.flat_map(|(number, start)| try_lines(number, &start.ended, symbols)).collect();
+        tried.extend(starts.superseded.iter().map(|start| superseded_line(start, symbols)));
         if !tried.is_empty() {
             entries.push(("earlier", tried));
         }
@@ -187,6 +193,21 @@ fn write_entries(out: &mut dyn Write, entries: &[Entry]) -> std::io::Result<()> 
         }
     }
     Ok(())
+}
+
+/// Returns the machine and the agent that have run a job, if an agent has.
+fn place(start: &Start) -> Option<String> {
+    let agent = start.agent?;
+    let node = start.node.as_deref().unwrap_or("unknown");
+    Some(format!("{node} (agent {agent})"))
+}
+
+/// Returns the line about a result that does not count.
+fn superseded_line(start: &Start, symbols: Symbols) -> String {
+    let how = end(&start.ended);
+    let place = place(start).unwrap_or_default();
+    let line = format!("superseded: {how}, {}, on {place}", time(seconds(start.ended.wall)));
+    symbols.convert(&line).into_owned()
 }
 
 /// Returns the lines about another start than the one that is shown.

@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::request::Request;
 use super::runs::seconds;
 use super::select::{one_line, read_run, run_id};
-use crate::export::rows::{JOBS, job as job_row};
+use crate::export::rows::{JOBS, Place, job as job_row};
 use crate::flags::LogFlags;
 use crate::running::{RunningJob, print_unnumbered, remove_ended, running_jobs};
 use crate::ui::{format_bytes, message, signal_name, time};
@@ -21,6 +21,8 @@ use minder_ui::table::{Column, Table};
 /// The maximum number of lines shown of each output of a failed job. JSON and CSV contain the whole
 /// recorded tail.
 const LINES_MAX: usize = 10;
+/// The index of the column *node*.
+const NODE_COLUMN: usize = 2;
 
 /// The jobs that are shown.
 #[derive(Clone, Copy, Debug)]
@@ -114,9 +116,12 @@ pub(super) fn list(
     if jobs.is_empty() && format.is_none() {
         message(&format!("run {}: {}", run_id(dir), filter.absence(!run.jobs.is_empty())));
     } else {
-        let mut printer = Printer::new(&mut *out, &run_id(dir), format, filter.failed)?;
+        let mut nodes = run.agents.iter().map(|agent| agent.started.node.as_deref());
+        let first = nodes.next();
+        let nodes = nodes.any(|node| Some(node) != first);
+        let mut printer = Printer::new(&mut *out, &run_id(dir), format, (filter.failed, nodes))?;
         for job in &jobs {
-            printer.print(job)?;
+            printer.print(job, run.place_of(job.job))?;
         }
         printer.finish()?;
     }
@@ -154,6 +159,8 @@ pub(super) struct Printer<'a> {
     output: Output<'a>,
     /// `true` if the last lines of failed jobs are shown.
     tails: bool,
+    /// `true` if the table has a column with the machine of each job.
+    nodes: bool,
 }
 
 #[derive(Debug)]
@@ -167,22 +174,27 @@ impl<'a> Printer<'a> {
         out: &'a mut dyn Write,
         run: &str,
         format: Option<Format>,
-        tails: bool,
+        (tails, nodes): (bool, bool),
     ) -> io::Result<Self> {
         let output = match format {
             Some(format) => Output::Rows(Rows::of(out, format, &JOBS)?),
-            None => Output::Table(Table::new(out, columns())),
+            None => Output::Table(Table::new(out, columns(nodes))),
         };
-        Ok(Self { run: run.to_owned(), output, tails })
+        Ok(Self { run: run.to_owned(), output, tails, nodes })
     }
 
-    /// Prints a job.
-    pub(super) fn print(&mut self, job: &JobFinished) -> io::Result<()> {
+    /// Prints a job, and where it ran, if that was on an agent.
+    pub(super) fn print(&mut self, job: &JobFinished, place: Option<Place<'_>>) -> io::Result<()> {
         match &mut self.output {
-            Output::Rows(rows) => rows.row(&job_row(&self.run, job)),
+            Output::Rows(rows) => rows.row(&job_row(&self.run, job, place)),
             Output::Table(table) => {
                 let below = if self.tails { tail_lines(job) } else { Vec::new() };
-                table.row_with(&cells(job), below, !job.succeeded())
+                let mut cells = cells(job);
+                if self.nodes {
+                    let node = place.and_then(|(_, node)| node).unwrap_or_default();
+                    cells.insert(NODE_COLUMN, node.as_bytes().to_vec());
+                }
+                table.row_with(&cells, below, !job.succeeded())
             }
         }
     }
@@ -192,8 +204,12 @@ impl<'a> Printer<'a> {
         let Output::Table(table) = &mut self.output else { return Ok(()) };
         let slot = job.slot.map_or_else(String::new, |slot| format!(" (slot {slot})"));
         let running = format!("running{slot}");
-        let [none, wall] = [String::new(), time(job.age)];
-        table.row(&[&job.number(), &job.command(), &running, &wall, &none, &none, &none])
+        let mut cells = vec![job.number(), job.command(), running, time(job.age)];
+        cells.resize(7, String::new());
+        if self.nodes {
+            cells.insert(NODE_COLUMN, String::new());
+        }
+        table.row(&cells)
     }
 
     /// Flushes the output.
@@ -213,7 +229,7 @@ impl<'a> Printer<'a> {
 }
 
 /// Returns the columns, wide enough for jobs that finish later.
-fn columns() -> Vec<Column> {
+fn columns(nodes: bool) -> Vec<Column> {
     let mut columns = vec![
         Column::right("job").at_least(4),
         Column::truncated("arguments").at_least(16),
@@ -221,6 +237,9 @@ fn columns() -> Vec<Column> {
     ];
     columns.extend(["wall", "CPU"].map(|name| Column::right(name).at_least(7)));
     columns.extend(["out", "err"].map(|name| Column::right(name).at_least(8)));
+    if nodes {
+        columns.insert(NODE_COLUMN, Column::left("node"));
+    }
     columns
 }
 
@@ -230,12 +249,12 @@ fn arguments(job: &JobFinished) -> Vec<u8> {
     arguments.join(&b' ')
 }
 
-fn cells(job: &JobFinished) -> [Vec<u8>; 7] {
+fn cells(job: &JobFinished) -> Vec<Vec<u8>> {
     let cpu = match (job.user, job.system) {
         (None, None) => String::new(),
         (user, system) => time(seconds(user.unwrap_or(0.0) + system.unwrap_or(0.0))),
     };
-    [
+    vec![
         job.job.to_string().into_bytes(),
         arguments(job),
         exit_text(job).into_bytes(),
@@ -350,7 +369,7 @@ mod tests {
     #[test]
     fn printer_shows_the_tail_of_failed_jobs() {
         let mut out = Vec::new();
-        let mut printer = Printer::new(&mut out, "61c0aa00", None, true).expect("write to memory");
+        let mut printer = Printer::new(&mut out, "61c0aa00", None, (true, false)).expect("write to memory");
         let text = |text: &str| OsBytes(text.as_bytes().to_vec());
         let bad = JobFinished {
             job: 2,
@@ -360,7 +379,7 @@ mod tests {
             tail: Some(text("why\n")),
             ..JobFinished::default()
         };
-        printer.print(&bad).expect("write to memory");
+        printer.print(&bad, None).expect("write to memory");
         printer.finish().expect("write to memory");
         let text = String::from_utf8(out).expect("table is UTF-8");
         let lines: Vec<&str> = text.lines().collect();

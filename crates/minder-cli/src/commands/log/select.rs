@@ -58,6 +58,18 @@ pub(super) fn read_run(dir: &Path) -> Result<Run> {
             message(&format!("run {id} is damaged: {why}"));
         }
     }
+    for (key, error) in &run.unreadable {
+        message(&format!("run {id} is damaged: agent {key}: {}", one_line(&os_error_text(error))));
+    }
+    for agent in &run.agents {
+        let error = agent.error.as_ref().map(os_error_text);
+        let damage =
+            if run.alive { Corruption { torn_tail: false, ..agent.corruption } } else { agent.corruption };
+        let why = error.or_else(|| damage.any().then(|| damage.to_string()));
+        if let Some(why) = why {
+            message(&format!("run {id} is damaged: agent {}: {}", agent.key, one_line(&why)));
+        }
+    }
     Ok(run)
 }
 

@@ -123,7 +123,8 @@ mod with_sqlite {
                 .filter_map(|it| Some(attempt(it.started.as_ref()?, it.host.as_ref(), it.finished.as_ref())));
             database.insert(&ATTEMPTS, attempts)?;
             database.insert(&TRIES, run.tries.values().flatten().map(|event| tried(&id, event)))?;
-            database.insert(&JOBS, run.jobs.values().map(|ended| job(&id, ended)))?;
+            database
+                .insert(&JOBS, run.jobs.values().map(|ended| job(&id, ended, run.place_of(ended.job))))?;
             let at = run.manifest.as_ref().ok().map(|manifest| manifest.at);
             let started_at = run.attempts.iter().find_map(|attempt| Some(attempt.started.as_ref()?.at));
             let at = at.or(started_at).unwrap_or(0.0);

@@ -108,8 +108,10 @@ pub(super) const LIMIT_REACHED: &str = "`--keep-output` had stored 512 MiB, the 
 
 /// The starts of a job that have ended, in all attempts at its run. Their numbers count from 1.
 pub(super) struct Starts {
-    /// At least one.
+    /// Those that count; at least one.
     pub(super) all: Vec<Start>,
+    /// Those that do not count: another agent had taken the job over.
+    pub(super) superseded: Vec<Start>,
     /// The index of the one with the result: the last that no other one was to follow, or else the last.
     pub(super) shown: usize,
 }
@@ -119,9 +121,10 @@ impl Starts {
     /// None has ended, or the record cannot be read.
     pub(super) fn read(dir: &Path, run: &Run, number: u64) -> Result<Self> {
         let all = starts(dir, number).with_context(|| format!("cannot read `{}`", dir.display()))?;
+        let (all, superseded): (Vec<_>, Vec<_>) = all.into_iter().partition(|start| start.counts);
         let Some(last) = all.len().checked_sub(1) else { bail!(absence(run, &run_id(dir), number)) };
         let shown = all.iter().rposition(|start| !start.is_tried).unwrap_or(last);
-        Ok(Self { all, shown })
+        Ok(Self { all, superseded, shown })
     }
 }
 

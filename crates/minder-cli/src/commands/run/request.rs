@@ -13,6 +13,7 @@ use minder_runner::config::ResumeMode;
 use crate::commands::log::{LAST, find, last_here, run_id};
 use crate::flags::{AttachFlags, AttemptFlags, Flags, OnInterrupt, RunFlags, Verb, resume_error_line};
 use crate::recorded::command_text;
+use crate::run_agents::is_detached;
 
 /// A run to resume by its id, and the flags of this attempt.
 #[derive(Debug)]
@@ -133,18 +134,21 @@ fn flags_after(words: &[OsString]) -> Result<AttemptFlags> {
     }
 }
 
-/// Returns the newest run with agents whose end is not recorded.
+/// Returns the newest run on which agents work, or else the newest one on agents that is not complete.
 fn detached_run(root: &Path) -> Result<PathBuf> {
-    let is_open =
-        |run: &store::RunEntry| round::newest(&run.dir).is_ok_and(|it| it.is_some()) && !is_ended(&run.dir);
-    let run = store::list(root)?.into_iter().find(is_open);
-    Ok(run.context("no run on agents is without an end (`minder attach RUN` shows what is left of one)")?.dir)
+    let mut runs = store::list(root)?;
+    runs.retain(|run| round::newest(&run.dir).is_ok_and(|round| round.is_some()));
+    let working = runs.iter().position(|run| is_detached(&run.dir));
+    let index = working.or_else(|| runs.iter().position(|run| !is_complete(&run.dir)));
+    let index =
+        index.context("no run on agents is without an end (`minder attach RUN` shows what is left of one)");
+    Ok(runs.swap_remove(index?).dir)
 }
 
-/// Returns whether the end of the last attempt at a run is recorded.
-fn is_ended(run: &Path) -> bool {
+/// Returns whether the last attempt at a run has recorded that nothing is left.
+fn is_complete(run: &Path) -> bool {
     let last = store::last_attempt(run).unwrap_or(0);
-    attempt_finished(&run.join(store::attempt_name(last))).is_some()
+    attempt_finished(&run.join(store::attempt_name(last))).is_some_and(|finished| finished.why.is_none())
 }
 
 /// Returns the last run of this directory.
