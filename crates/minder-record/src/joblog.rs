@@ -16,6 +16,8 @@ use crate::event::JobFinished;
 use crate::journal::{Corruption, lines};
 use crate::run_state::RunState;
 
+/// The host of jobs that ran on this machine.
+pub const HERE: &str = ":";
 /// The first line.
 const HEADER: &[u8] = b"Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
 /// The exit value that GNU parallel writes for a job that ran too long. Here it is also that of any other
@@ -80,13 +82,14 @@ impl Joblog {
     }
 }
 
-/// Appends the line of a job to `out`. `command` is the command as the user would type it.
-pub fn encode(ended: &JobFinished, command: &[u8], out: &mut Vec<u8>) {
+/// Appends the line of a job to `out`. `host` is where it ran: [`HERE`], or a login. `command` is the command
+/// as the user would type it.
+pub fn encode(ended: &JobFinished, host: &str, command: &[u8], out: &mut Vec<u8>) {
     let exit = exit_of(ended);
     let signal = ended.signal.unwrap_or(0);
-    // `:` is the local machine. `Send` and `Receive` count bytes.
+    // `Send` and `Receive` count bytes.
     let JobFinished { job, at, wall, sent, out: received, .. } = ended;
-    let columns = format!("{job}\t:\t{at:.3}\t{wall:10.3}\t{sent}\t{received}\t{exit}\t{signal}\t");
+    let columns = format!("{job}\t{host}\t{at:.3}\t{wall:10.3}\t{sent}\t{received}\t{exit}\t{signal}\t");
     out.extend_from_slice(columns.as_bytes());
     out.extend(command.iter().map(|&byte| if byte == b'\n' { 0 } else { byte }));
     out.push(b'\n');

@@ -577,7 +577,8 @@ fn missing_lines(dir: &Path, path: &Path, resume_state: &ResumeState, config: &R
                 && !resume_state.lost.contains(ended.job)
                 && (!config.record.by_joblog || resume_state.waiting.contains(ended.job))
             {
-                joblog::encode(&ended, command_of(&ended.args, ended.job, 1, config).as_bytes(), &mut lines);
+                let command = command_of(&ended.args, ended.job, 1, config);
+                joblog::encode(&ended, joblog::HERE, command.as_bytes(), &mut lines);
             }
         })?;
     }

@@ -21,6 +21,7 @@ use minder_cluster::spool::SpoolReader;
 use minder_record::agents::{self, AgentKey, JOURNAL};
 use minder_record::event::{JobFinished, JournalEvent, OsBytes, OutputSegment};
 use minder_record::job_set::JobSet;
+use minder_record::joblog;
 use minder_record::reader::tail_events;
 use minder_record::writer::output_path;
 
@@ -38,6 +39,8 @@ const COUNT_TIME: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct RemoteResult {
     pub(crate) ended: JobFinished,
+    /// The machine, as a joblog names it.
+    pub(crate) host: Arc<str>,
     /// Where its output is.
     pub(crate) output: Vec<RemoteOutput>,
 }
@@ -88,6 +91,8 @@ struct Tail {
     offset: u64,
     /// The attempt that submitted the round of the agent. 0 until it is known.
     attempt: u32,
+    /// The machine, as a joblog names it.
+    host: Arc<str>,
     /// The agent has ended.
     is_over: bool,
     /// Its claims by their first job: the number and the last job.
@@ -189,7 +194,11 @@ impl RemoteResults {
             let mut results = Vec::new();
             let seals = &mut self.seals;
             let read = tail_events(&path, tail.offset, &mut |end, event| match event {
-                JournalEvent::AttemptStarted(started) => tail.attempt = started.attempt,
+                JournalEvent::AttemptStarted(started) => {
+                    tail.attempt = started.attempt;
+                    let node = started.node.filter(|node| *node != minder_os::machine::name());
+                    tail.host = node.map_or(joblog::HERE.into(), Arc::from);
+                }
                 JournalEvent::Claimed(claimed) => {
                     tail.claims.insert(claimed.first, (claimed.claim, claimed.last));
                 }
@@ -251,7 +260,8 @@ impl RemoteResults {
             })
         };
         let output = ended.kept.iter().map(place).collect::<Result<_>>()?;
-        let result = Box::new(RemoteResult { ended, output });
+        let host = Arc::clone(&tail.host);
+        let result = Box::new(RemoteResult { ended, host, output });
         self.ready.push_back((job, JobArgs::Columns(columns), result));
         Ok(())
     }

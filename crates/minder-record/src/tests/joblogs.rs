@@ -23,7 +23,7 @@ fn ranges(set: &JobSet) -> Vec<(u64, u64)> {
 pub(super) fn encoded(rows: &[(JobFinished, &str)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (ended, command) in rows {
-        joblog::encode(ended, command.as_bytes(), &mut out);
+        joblog::encode(ended, joblog::HERE, command.as_bytes(), &mut out);
     }
     out
 }

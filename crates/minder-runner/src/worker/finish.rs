@@ -223,6 +223,18 @@ impl<'a> Finisher<'a> {
         JobResult::PermanentFailure
     }
 
+    /// Shows the command of a job that an agent has run, as it was shown if it ran here.
+    fn show_command(&self, attempt: Attempt, task: &Task, output: &mut GatheredOutput) {
+        let config = self.context.config;
+        let line = || config.template.display(&job_values(self.context, task, attempt));
+        if config.verbose {
+            self.context.observer.command(&line());
+        }
+        if config.print {
+            output.push(Stream::Stdout, format!("{}\n", line()).as_bytes());
+        }
+    }
+
     /// Counts, reports and shows a job that an agent has run. Its result is in the journal of the agent.
     /// Returns how it failed, if it did.
     pub(super) fn finish_remote(
@@ -247,11 +259,12 @@ impl<'a> Finisher<'a> {
         context.status.count_recorded(failure.is_none());
         if context.recorder.has_joblog() {
             let command = command_of(&self.args(task), task.number, attempt.slot, context.config);
-            joblog::encode(ended, command.as_bytes(), &mut self.events.joblog);
+            joblog::encode(ended, &result.host, command.as_bytes(), &mut self.events.joblog);
         }
 
-        // Its output, in the files of the agent.
         let mut output = GatheredOutput::default();
+        self.show_command(attempt, task, &mut output);
+        // Its output, in the files of the agent.
         for RemoteOutput { stream, path, range, is_shared } in &result.output {
             let cannot = |error| format!("cannot read `{}`: {}", path.display(), os_error_text(&error));
             if *is_shared {
@@ -315,7 +328,7 @@ impl<'a> Finisher<'a> {
         }
         if context.recorder.has_joblog() {
             let command = command_of(&self.args(task), task.number, attempt.slot, context.config);
-            joblog::encode(&event, command.as_bytes(), &mut self.events.joblog);
+            joblog::encode(&event, joblog::HERE, command.as_bytes(), &mut self.events.joblog);
         }
         context.status.count_recorded(event.succeeded());
         if context.recorder.is_kept() {

@@ -31,7 +31,8 @@ pub(super) fn link(flags: &AgentFlags, host: &str) -> Result<LinkConfig> {
     let dir = PathBuf::from(manifest.cwd.to_os());
     let compat = if all.parallel_env { CompatMode::Parallel } else { CompatMode::Own };
     let ssh = config::ssh_command(&all.machines.ssh)?;
-    let (grace, sync) = (Duration::from_secs(all.grace), all.record.sync);
+    let grace = Duration::from_secs(all.grace);
+    let sync = all.record.sync;
     let jobs_dir = jobs_dir(&all, &dir);
     let env = variables(&all);
     // Hosts are known already.
@@ -73,8 +74,8 @@ pub(super) fn link(flags: &AgentFlags, host: &str) -> Result<LinkConfig> {
     Ok(LinkConfig { agent, host, ssh, program, start, files, grace, sync })
 }
 
-/// Returns the directory of jobs on the host. `.` is this directory: below the home directory of the login if it
-/// is below that of this user.
+/// Returns the directory of jobs on the host. `.` is this directory: below the home directory of the login if
+/// it is below that of this user.
 fn jobs_dir(flags: &RunFlags, dir: &Path) -> JobsDir {
     match &flags.control.wd {
         None => JobsDir::Home,
@@ -88,18 +89,18 @@ fn jobs_dir(flags: &RunFlags, dir: &Path) -> JobsDir {
     }
 }
 
-/// Returns the variables of `--env NAME`, with their values here. With GNU parallel's command line, NAME may be a
-/// list, and may be a function of bash.
+/// Returns the variables of `--env NAME`, with their values here. With GNU parallel's command line, NAME may
+/// be a list, and may be a function of bash.
 fn variables(flags: &RunFlags) -> Vec<(OsBytes, OsBytes)> {
     let mut names: Vec<OsString> = Vec::new();
     for name in flags.control.env.iter().filter(|name| !name.as_encoded_bytes().contains(&b'=')) {
-        match name.to_str().filter(|_| flags.parallel_env) {
-            Some(list) => {
+        match name.to_str() {
+            Some(list) if flags.parallel_env => {
                 for name in list.split(',') {
                     names.extend([name.into(), format!("BASH_FUNC_{name}%%").into()]);
                 }
             }
-            None => names.push(name.clone()),
+            _ => names.push(name.clone()),
         }
     }
     let found = names.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));

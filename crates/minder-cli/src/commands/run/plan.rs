@@ -178,12 +178,15 @@ impl Plan {
         agent: AgentConfig,
     ) -> Result<Self> {
         let saved = recorded::typed_flags(manifest).context("the manifest is damaged")?;
-        let mut own: Vec<OsString> = vec!["--quiet".into()];
+        let mut own: Vec<OsString> = Vec::new();
         if let Some(jobs) = jobs {
             own.extend(["--jobs".into(), jobs.to_owned()]);
         }
         let mut all = recorded::parse(manifest, &[&saved, &own], arguments)
             .map_err(|error| anyhow::anyhow!(clap_error_line(&error, &Flags::interface(), &[])))?;
+        // The coordinator shows everything.
+        all.display.quiet = true;
+        all.display.verbose = false;
         // Those are of the coordinator, and so is the file that --hosts names.
         all.machines = MachineFlags::default();
         if agent.login.is_some() {

@@ -179,7 +179,9 @@ impl ParallelArgs {
     /// A machine is written in a way that minder does not know, or a file of machines cannot be read.
     fn read_logins(&mut self) -> Result<()> {
         let logins = logins(self.values(OptionKey::SshLogin), self.values(OptionKey::SshLoginFile))?;
-        if let Some(jobs) = logins.local_jobs.filter(|_| logins.hosts.is_empty()) {
+        if let Some(jobs) = logins.local_jobs
+            && logins.hosts.is_empty()
+        {
             self.options.entry(OptionKey::Jobs).or_insert_with(|| vec![jobs]);
         }
         self.hosts = match self.value(OptionKey::OnlyOn) {

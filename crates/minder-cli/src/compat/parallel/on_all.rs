@@ -162,8 +162,8 @@ mod tests {
         assert_eq!(
             translated("--nonall -S 4/b,a,b {}"),
             format!(
-                "{flags} {separators} -- PROGRAM {{1}} {{2}} {{3}} {{4}} {{5}} {{6}} {{7}} :::0: parallel :::0: \
-                 --only-on=a --only-on=b :::0: --plain :::0: --nonall :::0: -S :::0: 4/b,a,b :::0: {{}}"
+                "{flags} {separators} -- PROGRAM {{1}} {{2}} {{3}} {{4}} {{5}} {{6}} {{7}} :::0: parallel \
+                 :::0: --only-on=a --only-on=b :::0: --plain :::0: --nonall :::0: -S :::0: 4/b,a,b :::0: {{}}"
             )
         );
         let stdin = translated("--onall -k -j2 -S a echo");

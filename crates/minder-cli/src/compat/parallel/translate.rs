@@ -106,14 +106,18 @@ fn push_output_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()>
     let results = has(OptionKey::Results);
     let ungroup = has(OptionKey::Ungroup)
         || tty && !(keep_order || has(OptionKey::LineBuffer) || has(OptionKey::Group) || results);
-    match (ungroup, results) {
+    let is_ungrouped = ungroup && args.hosts().is_empty();
+    if ungroup && !is_ungrouped {
+        warn("--ungroup is ignored: output of other machines is shown when a job has ended");
+    }
+    match (is_ungrouped, results) {
         (true, true) => {
             warn("--ungroup is ignored: with --results, minder reads the output to write it into files");
         }
         (true, false) => out.push("--ungroup".into()),
         (false, _) => (),
     }
-    if !ungroup || results {
+    if !is_ungrouped || results {
         // `--keep-order` streams the first unfinished job, so it covers `--line-buffer` as well.
         if keep_order {
             out.push("--keep-order".into());
