@@ -145,6 +145,7 @@ mod runner {
         if setting("no-pidfd").is_some() {
             options = options.fault_no_pidfd();
         }
+        options = options.watchdog(setting("deadline").is_some());
         if setting("bare").is_some() {
             // What the guard's cost is compared with.
             system::exit(0);
@@ -184,8 +185,30 @@ mod runner {
             }
             Some(status) => guard.exit(status.parse().expect("parse status")),
         }
+        if let Some((_, millis)) = setting("deadline") {
+            set_deadlines(&guard, millis, report);
+        }
         hear(&mut guard, report, setting("unstopped").is_none());
         guard.terminate(ExitMode::Signal(Signal::INT))
+    }
+
+    /// Sets a deadline, which is moved on for a while if the setting begins with `moved-`.
+    fn set_deadlines(guard: &ProcessGuard, setting: &str, report: &str) {
+        let Some(watchdog) = guard.watchdog() else { return };
+        let millis = setting.strip_prefix("moved-").unwrap_or(setting);
+        let Ok(millis) = millis.parse() else { return };
+        let left = Duration::from_millis(millis);
+        watchdog.set_deadline(Some(left));
+        system::report(report, "deadline");
+        if millis.to_string() == setting {
+            return;
+        }
+        for _ in 0..8 {
+            system::nap(left / 4);
+            watchdog.set_deadline(Some(left));
+        }
+        watchdog.set_deadline(None);
+        system::report(report, "no deadline");
     }
 
     /// Writes down each signal, and stops where it `follows` a stop; returns at a termination.

@@ -38,6 +38,8 @@ mod jobserver;
 mod resume;
 #[cfg(unix)] // Shell lines.
 mod agents;
+#[cfg(target_os = "linux")] // An sshd of Debian, and /proc.
+mod ssh;
 mod record;
 mod attempts;
 mod log;

@@ -10,3 +10,4 @@ mod exit_status;
 mod kill;
 mod signals;
 mod startup;
+mod watchdog;

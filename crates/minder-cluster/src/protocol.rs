@@ -398,3 +398,6 @@ impl Decoder {
         message.map(Some).ok_or_else(|| damaged("a message that minder does not write".to_owned()))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,7 +40,7 @@ const CLOSE_MAX: Duration = Duration::from_secs(2);
 
 /// Finds the program on the host, and starts the agent. It is one line, as csh wants it. `$1` marks what it
 /// says, `$2` is the version, `$3` the path here, and `$4` the length. It exits if its input ends.
-const SCRIPT: &str = r#"n=$1 v=$2 p=$3 s=$4; q() { [ -x "$1" ] && [ "$(($(wc -c <"$1")))" -eq "$s" ]; }; if q "$p"; then f=$p; else c=${XDG_CACHE_HOME:-$HOME/.cache}/minder; echo "$n where $(uname -s) $(uname -m)"; read -r d || exit 1; f=$c/minder-$v-$d; if q "$f"; then :; elif m=$(command -v minder) && [ "$("$m" --version 2>/dev/null)" = "minder $v" ]; then f=$m; else echo "$n copy $f"; read -r a && [ "$a" = copy ] || exit 1; umask 077; mkdir -p "$c" && t=$(mktemp "$f.XXXXXX") || exit 1; if head -c "$s" >"$t" && chmod 700 "$t" && q "$t"; then mv -f "$t" "$f" || exit 1; else rm -f "$t"; exit 1; fi; fi; fi; exec "$f" agent --serve "$n""#;
+const SCRIPT: &str = r#"n=$1 v=$2 p=$3 s=$4; q() { [ -x "$1" ] && [ "$(($(wc -c <"$1")))" -eq "$s" ]; }; if q "$p"; then f=$p; else c=${XDG_CACHE_HOME:-$HOME/.cache}/minder; echo "$n where $(uname -s) $(uname -m)"; read -r d || exit 1; f=$c/minder-$v-$d; if q "$f"; then :; elif m=$(command -v minder) && [ "$("$m" --version 2>/dev/null)" = "minder $v" ]; then f=$m; else echo "$n copy $f"; read -r a && [ "$a" = copy ] || exit 1; umask 077; mkdir -p "$c" && t=$(mktemp "$f.XXXXXX") || exit 1; if head -c "$s" >"$t" && chmod 700 "$t" && q "$t"; then mv -f "$t" "$f" || exit 1; else rm -f "$t"; echo "cannot run programs in $c" >&2; exit 1; fi; fi; fi; exec "$f" agent --serve "$n""#;
 
 /// A host that runs jobs.
 ///
@@ -214,11 +214,12 @@ impl Connection {
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Hello, Failed> {
         let mut until = Instant::now() + GREETING_MAX;
-        let mut lines = Lines::default();
+        let mut lines = Lines { mark, ..Lines::default() };
         let mut target = String::new();
         loop {
             let Some(line) = self.line(&mut lines, until, stop)? else { continue };
-            let Some(words) = line.strip_prefix(mark) else { continue };
+            // What a shell writes before need not end with a line.
+            let Some((_, words)) = line.split_once(mark) else { continue };
             let (word, rest) = words.trim_start().split_once(' ').unwrap_or((words.trim_start(), ""));
             match word {
                 "where" => {
@@ -255,7 +256,7 @@ impl Connection {
     /// Waits for the next line of the host.
     fn line(
         &mut self,
-        lines: &mut Lines,
+        lines: &mut Lines<'_>,
         until: Instant,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Option<String>, Failed> {
@@ -270,7 +271,9 @@ impl Connection {
             }
             let open = self.wait(until.min(Instant::now() + Duration::from_millis(250)));
             if !open.map_err(|error| Failed::final_(error.to_string()))? && self.arrived.is_empty() {
-                return Err(self.why_closed());
+                let failed = self.why_closed();
+                let is_silent = complaints(&self.errors).is_empty() && !lines.first.is_empty();
+                return Err(if is_silent { Failed::again(shown(&lines.first)) } else { failed });
             }
             if stop() {
                 return Err(Failed::final_("interrupted"));
@@ -439,7 +442,9 @@ impl fmt::Debug for Connection {
 
 /// The lines before the first message.
 #[derive(Debug, Default)]
-struct Lines {
+struct Lines<'a> {
+    /// What lines of the script have in them.
+    mark: &'a str,
     /// What was taken from chunks and is not in a line yet.
     buffer: Vec<u8>,
     /// How much was read.
@@ -448,7 +453,7 @@ struct Lines {
     first: String,
 }
 
-impl Lines {
+impl Lines<'_> {
     /// Takes the next complete line.
     fn take(&mut self, arrived: &mut Vec<u8>) -> Option<String> {
         self.read += arrived.len();
@@ -456,7 +461,7 @@ impl Lines {
         let end = self.buffer.iter().position(|byte| *byte == b'\n')?;
         let line = String::from_utf8_lossy(&self.buffer[..end]).trim_end().to_owned();
         self.buffer.drain(..=end);
-        if self.first.is_empty() {
+        if self.first.is_empty() && !line.contains(self.mark) {
             self.first.clone_from(&line);
         }
         Some(line)
@@ -504,21 +509,31 @@ fn check_hello(hello: &Hello, version: &str) -> Result<(), Failed> {
 }
 
 /// The errors of ssh and of the script that another try does not change, and what cures them.
-const FINAL: [(&str, &str); 8] = [
+const FINAL: [(&str, &str); 11] = [
     ("Permission denied (", ": a login without a password is needed (ssh-copy-id)"),
     ("Host key verification failed", ": connect once by hand, to accept its key"),
     ("Could not resolve hostname", ""),
     ("Bad configuration option", ""),
+    ("cannot run programs in", ": its file system may be mounted with `noexec`"),
+    ("cannot create directory", ""),
+    ("Read-only file system", ""),
     ("No space left on device", ""),
     ("Disk quota exceeded", ""),
     ("version `GLIBC_", ": the statically linked program of the release runs there"),
     ("Permission denied", ""),
 ];
 
+/// Returns the lines that ssh has written, without those that are no errors.
+fn complaints(errors: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(errors);
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("Warning: Permanently added"));
+    lines.map(str::to_owned).collect()
+}
+
 /// Returns why ssh has ended, by the last line that it has written.
 fn why_failed(errors: &[u8], exit: Option<ExitStatus>) -> Failed {
-    let text = String::from_utf8_lossy(errors);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines = complaints(errors);
     for (known, cure) in FINAL {
         if let Some(line) = lines.iter().rev().find(|line| line.contains(known)) {
             return Failed::final_(format!("{}{cure}", shown(line)));

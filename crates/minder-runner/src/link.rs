@@ -111,7 +111,7 @@ pub fn work(config: &LinkConfig, guard: &mut ProcessGuard, say: &dyn Fn(&str)) -
         if failures == 1 {
             say(&format!("{}: {why}; trying again", config.host));
         }
-        let pause = PAUSE_MIN.saturating_mul(1 << failures.min(10)).min(PAUSE_MAX);
+        let pause = PAUSE_MIN.saturating_mul(1 << (failures - 1).min(10)).min(PAUSE_MAX);
         if !stop.pause(pause) {
             return Ok(());
         }
@@ -560,3 +560,6 @@ impl Files {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

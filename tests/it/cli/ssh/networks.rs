@@ -1,0 +1,105 @@
+//! Hosts whose network or clock is broken: each needs a name space, or another clock. Tests that wait for
+//! time limits are ignored.
+
+use super::sshd::{Hosts, Setup, wait_until};
+use super::*;
+use crate::support::{output, skip, tell};
+
+/// A network name space that is connected to this one.
+struct Network {
+    name: String,
+    address: String,
+}
+
+impl Network {
+    /// Creates it, or returns `None` if that is not allowed.
+    fn create() -> Option<Self> {
+        let id = std::process::id() % 60_000;
+        let name = format!("minder{id}");
+        let network = Self { address: format!("10.{}.{}", 200 + id / 6000, id % 250), name: name.clone() };
+        let Network { address, .. } = &network;
+        let is_made = is_root()
+            && ip(&format!("netns add {name}"))
+            && ip(&format!("link add {name} type veth peer name eth0 netns {name}"))
+            && ip(&format!("addr add {address}.1/24 dev {name}"))
+            && ip(&format!("link set {name} up"))
+            && ip(&format!("-n {name} addr add {address}.2/24 dev eth0"))
+            && ip(&format!("-n {name} link set eth0 up"))
+            && ip(&format!("-n {name} link set lo up"));
+        if !is_made {
+            skip(format_args!("needs network name spaces (run it as root, apt-get install iproute2)"));
+        }
+        is_made.then_some(network)
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        ip(&format!("link del {}", self.name));
+        ip(&format!("netns del {}", self.name));
+    }
+}
+
+fn ip(line: &str) -> bool {
+    let mut command = std::process::Command::new("ip");
+    command.args(line.split(' ')).stdin(std::process::Stdio::null());
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+#[ignore = "waits until a host is lost: 25 s"]
+fn host_whose_network_is_cut_is_lost_after_20_s() {
+    let Some(network) = Network::create() else { return };
+    let Network { name, address } = &network;
+    let server = format!("ListenAddress {address}.2");
+    let client = format!("Host alpha\n  HostName {address}.2");
+    let enter = ["ip", "netns", "exec", name.as_str()];
+    let setup = Setup { server: &server, client: &client, enter: &enter, ..Setup::default() };
+    let Some(hosts) = Hosts::with(setup) else { return };
+    let jobs: Vec<String> = (1..=8).map(|job| job.to_string()).collect();
+    // Those of this machine wait for the job of the host.
+    let script = format!(
+        "echo {{}} >>'{0}/started'; if [ \"$PWD\" = '{0}/home' ]; then : >up; sleep 100; fi; \
+         until test -e '{0}/home/again'; do sleep 0.05; done; echo {{}}",
+        hosts.dir().display()
+    );
+    let run = Run::start(hosts.on("ssh:1/alpha,1/:", "-k --quiet").arg(script).arg(":::").args(&jobs));
+    hosts.wait_for("up");
+    let begun = Instant::now();
+    assert!(ip(&format!("-n {name} link set eth0 down")), "the link cannot be cut");
+    let is_dead = || !hosts.remote().iter().any(|(_, words)| words.starts_with("sleep 100"));
+    wait_until("the end of the job", Duration::from_secs(30), is_dead);
+    let dead = begun.elapsed();
+    hosts.allow("again");
+    let ended = run.wait().exit_code(0);
+    tell(&format!(
+        "network cut: the job is dead after {dead:?}, the run has ended after {:?}",
+        begun.elapsed()
+    ));
+    assert_eq!(ended.text(), jobs.iter().map(|job| format!("{job}\n")).collect::<String>());
+    assert!(dead < Duration::from_secs(20), "{dead:?}");
+    hosts.expect_nothing_left();
+}
+
+#[test]
+fn clocks_of_hosts_are_not_compared() {
+    // The library of faketime, with both clocks. Each process on the host has it.
+    let library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+    if !Path::new(library).exists() {
+        return skip(format_args!("needs faketime (apt-get install faketime)"));
+    }
+    for shift in ["-1h", "+1h"] {
+        let env = format!("LD_PRELOAD={library} FAKETIME={shift}");
+        let Some(hosts) = Hosts::with(Setup { env: &env, ..Setup::default() }) else { return };
+        let script = "echo {}; sleep 0.1; date +%s >>dates";
+        let ended = hosts.run("-k --quiet", script, &["1", "2", "3", "4"]).wait().exit_code(0);
+        assert_eq!(ended.text(), "1\n2\n3\n4\n", "{shift}");
+        let now = output(std::process::Command::new("date").arg("+%s"));
+        let now: i64 = text(&now.stdout).trim().parse().expect("parse time");
+        let there: i64 = hosts.lines("dates")[0].parse().expect("parse time");
+        assert!((now - there).abs() > 3000, "the clock is not changed");
+        assert!(hosts.state().is_complete());
+        let log = Run::start(&hosts.command("log --failed")).wait();
+        assert_eq!(log.text(), "", "{}", log.err);
+    }
+}
