@@ -47,12 +47,18 @@ impl Coordinator {
         let mut total = arguments.total();
         let mut jobs = None;
         let mut spooler = None;
+        let names = || -> Vec<OsBytes> {
+            arguments.names.iter().map(|name| OsBytes::from(name.as_os_str())).collect()
+        };
         if config.record.mode.is_none() {
-            let names: Vec<OsBytes> =
-                arguments.names.iter().map(|name| OsBytes::from(name.as_os_str())).collect();
-            let spool = SpoolWriter::create(run, &names)?;
+            let spool = SpoolWriter::create(run, &names())?;
             spooler = Some(Spooler::start(arguments, spool)?);
         } else {
+            if config.record.by_joblog {
+                // The record is new, and the joblog says which jobs are done.
+                let spool = SpoolWriter::create(run, &names())?;
+                Spooler::fill(arguments, spool)?;
+            }
             let spooled = SpoolReader::open(run).and_then(|spool| spool.count());
             let spooled = spooled.context("cannot resume the run on agents")?;
             if !spooled.has_ended {

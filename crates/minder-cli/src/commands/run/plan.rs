@@ -61,7 +61,9 @@ impl Plan {
             mode => {
                 refuse_run_as_command(&flags, compat)?;
                 let mut plan = Self::open(flags, typed, mode, compat, None)?;
+                // Agents read the command and the arguments in the record, and those may differ now.
                 if plan.config.record.keep
+                    && plan.config.record.agents.is_none()
                     && let Some((run, manifest)) = run_of_joblog(&plan.config)
                 {
                     check_ranges(&plan.config, &manifest)?;

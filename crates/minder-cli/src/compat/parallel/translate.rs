@@ -81,7 +81,11 @@ fn check_recorded_environment(args: &ParallelArgs) -> Result<()> {
         let names = flag.as_encoded_bytes().strip_prefix(b"--env=");
         names.is_some_and(|names| names.split(|byte| *byte == b',').any(|name| name == b"_"))
     };
-    if args.run_flags().iter().any(names_all) && !profile::has_recorded_environment() {
+    let names_all = args.run_flags().iter().any(names_all);
+    if names_all && !args.hosts().is_empty() {
+        bail!("`--env _` is not supported with other machines: name the variables");
+    }
+    if names_all && !profile::has_recorded_environment() {
         bail!("`--env _` requires `parallel --record-env` first, in a clean environment");
     }
     Ok(())
@@ -107,7 +111,7 @@ fn push_output_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()>
     let ungroup = has(OptionKey::Ungroup)
         || tty && !(keep_order || has(OptionKey::LineBuffer) || has(OptionKey::Group) || results);
     let is_ungrouped = ungroup && args.hosts().is_empty();
-    if ungroup && !is_ungrouped {
+    if ungroup && !is_ungrouped && !tty {
         warn("--ungroup is ignored: output of other machines is shown when a job has ended");
     }
     match (is_ungrouped, results) {
@@ -385,6 +389,7 @@ mod tests {
             ("-S ssh~-v~host echo", "`--sshlogin ssh -v host` is not supported: give ssh and its options"),
             ("--slf - echo", "`--sshloginfile -`"),
             ("--hgrp echo ::: a@b", "`a@b`"),
+            ("--env _ -S host echo", "`--env _` is not supported with other machines"),
             ("--hgrp -S @g/host,: echo", "`--hostgroups` is not supported with other machines"),
             ("--nonall echo ::: a", "(--onall runs"),
             ("--nonall", "`--nonall` requires a command"),
