@@ -22,12 +22,38 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         println!("skipped: {missing}");
     }
     let mut crates = run::cargo();
-    crates.args(["test", "--workspace", "--features", "minder-cells/serde", "--lib", "--", "--include-ignored"]);
-    crates.args(["agents::", "merge::", "claim::", "spool::", "round::", "holder::", "protocol::", "transfer::"]);
+    crates.args([
+        "test",
+        "--workspace",
+        "--features",
+        "minder-cells/serde",
+        "--lib",
+        "--",
+        "--include-ignored",
+    ]);
+    crates.args([
+        "agents::",
+        "merge::",
+        "claim::",
+        "spool::",
+        "round::",
+        "holder::",
+        "protocol::",
+        "transfer::",
+    ]);
     crates.args(["ssh::", "link::"]);
     run::run(&mut crates)?;
     let mut it = run::cargo();
-    it.args(["test", "--workspace", "--features", "minder-cells/serde", "--test", "it", "--", "--include-ignored"]);
+    it.args([
+        "test",
+        "--workspace",
+        "--features",
+        "minder-cells/serde",
+        "--test",
+        "it",
+        "--",
+        "--include-ignored",
+    ]);
     run::run(it.args(FILTERS))?;
     println!("xtask cluster: passed, {:.0} s", start.elapsed().as_secs_f64());
     Ok(())

@@ -16,6 +16,8 @@ use crate::event::JobFinished;
 use crate::journal::{Corruption, lines};
 use crate::run_state::RunState;
 
+/// The host of jobs that ran on this machine.
+pub const HERE: &str = ":";
 /// The first line.
 const HEADER: &[u8] = b"Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
 /// The exit value that GNU parallel writes for a job that ran too long. Here it is also that of any other
@@ -85,7 +87,7 @@ impl Joblog {
 pub fn encode(ended: &JobFinished, node: Option<&str>, command: &[u8], out: &mut Vec<u8>) {
     let exit = exit_of(ended);
     let signal = ended.signal.unwrap_or(0);
-    // `:` is the local machine. `Send` and `Receive` count bytes.
+    // `Send` and `Receive` count bytes.
     let JobFinished { job, at, wall, sent, out: received, .. } = ended;
     let host = node.unwrap_or(":").replace(char::is_control, "?");
     let columns = format!("{job}\t{host}\t{at:.3}\t{wall:10.3}\t{sent}\t{received}\t{exit}\t{signal}\t");

@@ -79,13 +79,16 @@ impl Coordinator {
         let mut spooler = None;
         match filter.attachment() {
             None if config.record.mode.is_none() => {
-                let names: Vec<OsBytes> =
-                    arguments.names.iter().map(|name| OsBytes::from(name.as_os_str())).collect();
-                let spool = SpoolWriter::create(run, &names)?;
+                let spool = SpoolWriter::create(run, &names(&arguments))?;
                 spooler = Some(Spooler::start(arguments, spool)?);
                 rounds.extend([own.begin(None, &coordinator.agents)?]);
             }
             None => {
+                if config.record.by_joblog {
+                    // The record is new, and the joblog says which jobs are done.
+                    let spool = SpoolWriter::create(run, &names(&arguments))?;
+                    Spooler::fill(arguments, spool)?;
+                }
                 let (left, jobs) = left(run, filter)?;
                 earlier.unshown.clone_from(&filter.agents().unshown);
                 earlier.jobs = Some(jobs);
@@ -241,4 +244,9 @@ fn left(run: &Path, filter: &ResumeFilter) -> Result<(JobSet, JobSet)> {
     let unshown = filter.agents().unshown.values().flat_map(JobSet::ranges);
     unshown.for_each(|(first, last)| jobs.insert_range(first, last));
     Ok((left, jobs))
+}
+
+/// Returns the names of the columns, as the spool has them.
+fn names(arguments: &ArgumentReader) -> Vec<OsBytes> {
+    arguments.names.iter().map(|name| OsBytes::from(name.as_os_str())).collect()
 }

@@ -34,8 +34,7 @@ impl Spooler {
     /// # Errors
     /// The thread cannot be started.
     pub(crate) fn start(arguments: ArgumentReader, spool: SpoolWriter) -> Result<Self> {
-        let state = State { spool: Some(spool), published: Instant::now(), error: None };
-        let spooler = Self(Arc::new(Mutex::new(state)));
+        let spooler = Self::new(spool);
         let own = spooler.clone();
         let thread = std::thread::Builder::new().name("minder-spool".to_owned()).stack_size(256 << 10);
         let work = move || {
@@ -45,6 +44,19 @@ impl Spooler {
         };
         thread.spawn(work).context("cannot start a thread for the input")?;
         Ok(spooler)
+    }
+
+    /// Fills a spool before any agent starts.
+    ///
+    /// # Errors
+    /// The input cannot be read to its end, or the spool cannot be written.
+    pub(crate) fn fill(arguments: ArgumentReader, spool: SpoolWriter) -> Result<()> {
+        Self::new(spool).copy(arguments)
+    }
+
+    fn new(spool: SpoolWriter) -> Self {
+        let state = State { spool: Some(spool), published: Instant::now(), error: None };
+        Self(Arc::new(Mutex::new(state)))
     }
 
     fn copy(&self, mut arguments: ArgumentReader) -> Result<()> {

@@ -189,6 +189,33 @@ fn first_word(line: &str) -> String {
 }
 
 #[test]
+fn joblog_says_what_agents_run_and_not_an_earlier_record() {
+    let on = OnAgents::new();
+    let run = |flags: &str, script: &str, jobs: &[&str]| {
+        let run = on.start(&format!("-k --quiet --joblog log {flags}"), script, jobs).wait();
+        (run.status, run.text().to_owned())
+    };
+    let is = |status, text: &str| (ExitStatus::Exited(status), text.to_owned());
+    assert_eq!(run("", "echo {}; exit {}", &["0", "1"]), is(1, "0\n1\n"));
+    // More arguments than before.
+    assert_eq!(run("--resume", "echo {}; exit {}", &["0", "1", "2"]), is(1, "2\n"));
+    // Another command, and its lines.
+    assert_eq!(run("--resume-failed -v", "echo again{}", &["0", "1", "2"]), {
+        is(0, "echo again1\nagain1\necho again2\nagain2\n")
+    });
+    assert_eq!(run("--resume", "echo {}; exit {}", &["0", "1", "2"]), is(0, ""));
+}
+
+#[test]
+fn commands_of_agents_are_shown() {
+    let on = OnAgents::new();
+    let ended = on.start("-k -t", "echo x{}", &["a", "b"]).wait();
+    assert_eq!((ended.status, ended.text().as_str()), (ExitStatus::Exited(0), "xa\nxb\n"));
+    let shown = ended.err.lines().filter(|line| line.starts_with("echo x")).count();
+    assert_eq!(shown, 2, "{}", ended.err);
+}
+
+#[test]
 fn input_that_is_still_read_is_worked_on() {
     let on = OnAgents::new();
     let mut command = on.command("run --on local:2 --quiet -k");

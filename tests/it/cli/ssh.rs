@@ -7,5 +7,6 @@ mod shells;
 mod programs;
 mod refusals;
 mod networks;
+mod parallel;
 
 use super::*;

@@ -18,21 +18,29 @@ fn start() -> impl Strategy<Value = Start> {
     let lists = (vec(os_bytes(), 0..4), vec((os_bytes(), os_bytes()), 0..4), option::of(os_bytes()));
     let texts = (any::<String>(), any::<u32>(), any::<String>(), option::of(any::<String>()));
     (texts, lists).prop_map(|((run, attempt, text, jobs), (names, env, dir))| Start {
+        login: run.clone(),
         run,
         attempt,
         manifest: serde_json::json!({ "command": [text], "number": attempt }),
+        removed: names.clone(),
         names,
         jobs,
         env,
-        dir,
+        dir: dir.map_or(JobsDir::Temporary, JobsDir::Named),
     })
 }
 
 fn to_agent() -> impl Strategy<Value = ToAgent> {
-    let job = (any::<u64>(), vec(os_bytes(), 0..5));
+    let list = || vec(os_bytes(), 0..5);
+    let job = (any::<u64>(), list(), list(), list());
     prop_oneof![
         start().prop_map(|start| ToAgent::Start(Box::new(start))),
-        job.prop_map(|(number, columns)| ToAgent::Job { number, columns }),
+        job.prop_map(|(number, columns, returned, removed)| ToAgent::Job {
+            number,
+            columns,
+            returned,
+            removed
+        }),
         Just(ToAgent::Finish),
         Just(ToAgent::Cancel),
         any::<u64>().prop_map(ToAgent::Beat),

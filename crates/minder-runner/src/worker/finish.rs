@@ -184,6 +184,18 @@ impl<'a> Finisher<'a> {
         JobResult::PermanentFailure
     }
 
+    /// Shows the command of a job that an agent has run, as it was shown if it ran here.
+    fn show_command(&self, attempt: Attempt, task: &Task, output: &mut GatheredOutput) {
+        let config = self.context.config;
+        let line = || config.template.display(&job_values(self.context, task, attempt));
+        if config.verbose {
+            self.context.observer.command(&line());
+        }
+        if config.print {
+            output.push(Stream::Stdout, format!("{}\n", line()).as_bytes());
+        }
+    }
+
     /// Counts, reports and shows a job that an agent has run. Its result is in the journal of the agent.
     /// Returns how it failed, if it did.
     pub(super) fn finish_remote(
@@ -217,8 +229,9 @@ impl<'a> Finisher<'a> {
         }
         self.log_remote(attempt, task, result);
 
-        // Its output, in the files of the agent.
         let mut output = GatheredOutput::default();
+        self.show_command(attempt, task, &mut output);
+        // Its output, in the files of the agent.
         for segment in &ended.kept {
             let cannot = |error| format!("cannot read `{}`: {}", result.dir.display(), os_error_text(&error));
             output.push_saved(Segment::saved(segment, &result.dir).map_err(cannot)?);

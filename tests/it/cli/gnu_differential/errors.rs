@@ -74,7 +74,7 @@ pub(super) const CASES: &[Case] = &[
     case("-S : -k echo ::: a b"),
     case("--sshlogin : -k echo ::: a"),
     case("-k -j2 -S 2/: echo ::: a b").status(),
-    case("-S nosuchhost.invalid echo ::: a").differs("No other machines"),
+    case("-S nosuchhost.invalid echo ::: a").differs("Other machines"),
     case("--slf nosuchfile echo ::: a"),
     case("--onall echo ::: a"),
     case("--bf one -k cat {} ::: one").files(&[("one", "1\n")]),

@@ -17,7 +17,7 @@ const MANUAL: &str = "/usr/share/man/man1/parallel.1.gz";
 const WITHOUT_CASE: &[&str] = &["command", "--_parset"];
 
 /// Why a row is not checked here.
-const ELSEWHERE: &[&str] = &["No other machines", "No SQL server", "No Perl"];
+const ELSEWHERE: &[&str] = &["No SQL server", "No Perl"];
 
 /// Returns the rows of the table of options: names, support in minder, and reason.
 fn rows() -> Vec<(Vec<&'static str>, &'static str, &'static str)> {
@@ -103,7 +103,7 @@ fn nine_in_ten_options_are_supported() {
     let all = same + different + missing;
     eprintln!(
         "{same} options are the same, {different} differ, {missing} are not supported: {:.1} % are \
-         supported; {} concern other machines, SQL or Perl",
+         supported; {} concern SQL or Perl",
         100.0 * there as f64 / all as f64,
         rows.len() - all
     );

@@ -61,7 +61,9 @@ impl Plan {
             mode => {
                 refuse_run_as_command(&flags, compat)?;
                 let mut plan = Self::open(flags, typed, mode, compat, None)?;
+                // Agents read the command and the arguments in the record, and those may differ now.
                 if plan.config.record.keep
+                    && plan.config.record.agents.is_none()
                     && let Some((run, manifest)) = run_of_joblog(&plan.config)
                 {
                     check_ranges(&plan.config, &manifest)?;
@@ -196,12 +198,15 @@ impl Plan {
         agent: AgentConfig,
     ) -> Result<Self> {
         let saved = recorded::typed_flags(manifest).context("the manifest is damaged")?;
-        let mut own: Vec<OsString> = vec!["--quiet".into()];
+        let mut own: Vec<OsString> = Vec::new();
         if let Some(jobs) = jobs {
             own.extend(["--jobs".into(), jobs.to_owned()]);
         }
         let mut all = recorded::parse(manifest, &[&saved, &own], arguments)
             .map_err(|error| anyhow::anyhow!(clap_error_line(&error, &Flags::interface(), &[])))?;
+        // The coordinator shows everything.
+        all.display.quiet = true;
+        all.display.verbose = false;
         // Those are of the coordinator, and so is the file that --hosts names.
         all.machines = MachineFlags::default();
         if agent.login.is_some() {

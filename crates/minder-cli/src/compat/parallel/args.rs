@@ -26,6 +26,8 @@ pub(in crate::compat) struct ParallelArgs {
     command: Vec<OsString>,
     /// The machines that run the jobs, if one of them is another than this.
     hosts: Vec<String>,
+    /// The words of the command line, or of a script.
+    typed: Vec<OsString>,
 }
 
 impl ParallelArgs {
@@ -48,6 +50,7 @@ impl ParallelArgs {
             all.add(&profile::variable_args()?)?;
         }
         all.add(args)?;
+        all.typed = args.to_vec();
         all.read_logins()?;
         all.reject_perl_options()?;
         Ok(all)
@@ -100,12 +103,12 @@ impl ParallelArgs {
         &self.run_flags
     }
 
-    /// The names of [`Self::run_flags`].
     /// Returns flags of `minder run` that GNU parallel does not have, and their values, as typed.
     pub(in crate::compat) fn own_flags(&self) -> &[OsString] {
         &self.own_flags
     }
 
+    /// The names of [`Self::run_flags`].
     pub(in crate::compat) fn run_flag_names(&self) -> &[&'static str] {
         &self.run_flag_names
     }
@@ -181,8 +184,16 @@ impl ParallelArgs {
         {
             self.options.entry(OptionKey::Jobs).or_insert_with(|| vec![jobs]);
         }
-        self.hosts = logins.hosts;
+        self.hosts = match self.value(OptionKey::OnlyOn) {
+            Some(machine) => vec![machine.display().to_string()],
+            None => logins.hosts,
+        };
         Ok(())
+    }
+
+    /// Returns the words of the command line. With `--shebang`, those for which the script stands.
+    pub(super) fn typed(&self) -> &[OsString] {
+        &self.typed
     }
 
     /// Returns the machines that run the jobs, if one of them is another than this.

@@ -61,9 +61,15 @@ impl Logins {
         };
         if plain.contains([' ', '\t']) {
             bail!(
-                "`--sshlogin {text}` is not supported: give ssh and its options by --ssh, and here the host \
-                 alone"
+                "`--sshlogin {text}` is not supported: give ssh and its options by --ssh, and the host \
+                 alone here"
             );
+        }
+        if plain.starts_with('@') {
+            bail!("`--sshlogin {text}` is not supported: name the machines of the group");
+        }
+        if plain == ".." {
+            bail!("`--sshlogin ..` is not supported in a file of machines");
         }
         let host: Host = plain.parse().map_err(|error| anyhow::anyhow!("`--sshlogin {text}`: {error}"))?;
         if host.login == Host::HERE {

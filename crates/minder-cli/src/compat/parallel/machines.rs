@@ -36,6 +36,9 @@ pub(super) fn push_machine_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -
     {
         out.push(flag_with_value("--delay", delay));
     }
+    if args.has(OptionKey::HostGroups) && !args.hosts().is_empty() {
+        bail!("`--hostgroups` is not supported with other machines: each machine runs any job");
+    }
     if args.has(OptionKey::HostGroups)
         && let Some(value) = args.sources().iter().find(|arg| arg.as_encoded_bytes().contains(&b'@'))
     {
@@ -56,9 +59,6 @@ pub(super) fn push_machine_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -
 
 /// Pushes the machines, and what goes there.
 fn push_hosts(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
-    if is_on_all(args) {
-        bail!("`--onall` and `--nonall` are supported for this machine only");
-    }
     out.push(format!("--on=ssh:{}", args.hosts().join(",")).into());
     let ssh = args.value(OptionKey::Ssh).cloned().or_else(|| std::env::var_os("PARALLEL_SSH"));
     if let Some(ssh) = ssh.filter(|ssh| !ssh.is_empty()) {

@@ -9,6 +9,7 @@ mod args;
 mod machines;
 mod info;
 mod translate;
+mod on_all;
 mod shell_quote;
 mod env_setup;
 
@@ -19,6 +20,6 @@ pub(super) use self::{
 };
 pub(super) use self::{
     info::{HELP, print_info},
+    on_all::run_arguments,
     shell_quote::print_quoted,
-    translate::run_arguments,
 };

@@ -74,6 +74,7 @@ pub(in crate::compat) enum OptionKey {
     HostGroups,
     NonAll,
     OnAll,
+    OnlyOn,
     Transfer,
     TransferFile,
     Return,
@@ -316,9 +317,11 @@ pub(super) const OPTIONS: &[OptionSpec] = &[
     flag(&["shebang-wrap"], SCRIPT),
 ];
 
-/// Internal options, of `sem` for the process that it starts in the background, and of env_parallel.
+/// Internal options, of `sem` for the process that it starts in the background, of env_parallel, and of
+/// `--onall` for the processes of its machines.
 pub(super) const INTERNAL_OPTIONS: &[OptionSpec] = &[
     value(&["semaphore-started"], Interpret(OptionKey::SemaphoreStarted)),
     value(&["shell"], Interpret(OptionKey::Shell)),
     flag(&["env-names"], Interpret(OptionKey::EnvNames)),
+    value(&["only-on"], Interpret(OptionKey::OnlyOn)),
 ];

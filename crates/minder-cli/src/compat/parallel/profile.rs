@@ -58,7 +58,7 @@ pub(super) fn variable_args() -> Result<Vec<OsString>> {
 }
 
 /// Writes the names of all environment variables into a file. GNU parallel does not send these to
-/// other machines. minder runs no jobs there, but GNU parallel may read the same file.
+/// other machines. minder sends only variables that are named, but GNU parallel may read the same file.
 pub(super) fn record_environment() -> Result<()> {
     let dir = parallel_dir().context("cannot record the environment: HOME is not set")?;
     let path = dir.join(RECORDED_VARIABLES);

@@ -8,7 +8,7 @@ use clap::Parser;
 
 use super::args::ParallelArgs;
 use super::options::OptionKey;
-use super::translate::run_arguments;
+use super::translate::job_arguments;
 use crate::commands::run::Plan;
 use crate::config::CompatMode;
 use crate::flags::{Flags, Verb, clap_error_line};
@@ -23,7 +23,7 @@ use minder_template::{Job, Options, Template};
 pub(in crate::compat) fn print_quoted(args: &ParallelArgs) -> Result<ExitCode> {
     let levels = args.values(OptionKey::ShellQuote).len();
     let mut line: Vec<OsString> = vec!["minder".into(), "run".into(), "--no-record".into()];
-    let run_args = run_arguments(args)?;
+    let run_args = job_arguments(args)?;
     // `--commands`: there is no command besides the argument.
     let argument_only = run_args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--commands");
     line.extend(run_args);

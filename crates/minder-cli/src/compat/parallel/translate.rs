@@ -16,7 +16,7 @@ use crate::escapes::{EscapeSet, unescape};
 ///
 /// # Errors
 /// GNU parallel refuses the combination of options as well, or only Perl could do it.
-pub(in crate::compat) fn run_arguments(args: &ParallelArgs) -> Result<Vec<OsString>> {
+pub(super) fn job_arguments(args: &ParallelArgs) -> Result<Vec<OsString>> {
     let mut out = args.run_flags().to_vec();
     warn_of_cleanup(args);
     check_recorded_environment(args)?;
@@ -34,7 +34,7 @@ pub(in crate::compat) fn run_arguments(args: &ParallelArgs) -> Result<Vec<OsStri
         }
     }
     if is_on_all(args) {
-        // `-j` is the number of machines.
+        // `-j` is the number of machines that work at once.
         out.push("--jobs=1".into());
     } else if let Some(jobs) = args.value(OptionKey::Jobs) {
         out.push(flag_with_value("--jobs", jobs));
@@ -81,7 +81,11 @@ fn check_recorded_environment(args: &ParallelArgs) -> Result<()> {
         let names = flag.as_encoded_bytes().strip_prefix(b"--env=");
         names.is_some_and(|names| names.split(|byte| *byte == b',').any(|name| name == b"_"))
     };
-    if args.run_flags().iter().any(names_all) && !profile::has_recorded_environment() {
+    let names_all = args.run_flags().iter().any(names_all);
+    if names_all && !args.hosts().is_empty() {
+        bail!("`--env _` is not supported with other machines: name the variables");
+    }
+    if names_all && !profile::has_recorded_environment() {
         bail!("`--env _` requires `parallel --record-env` first, in a clean environment");
     }
     Ok(())
@@ -106,14 +110,18 @@ fn push_output_flags(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()>
     let results = has(OptionKey::Results);
     let ungroup = has(OptionKey::Ungroup)
         || tty && !(keep_order || has(OptionKey::LineBuffer) || has(OptionKey::Group) || results);
-    match (ungroup, results) {
+    let is_ungrouped = ungroup && args.hosts().is_empty();
+    if ungroup && !is_ungrouped && !tty {
+        warn("--ungroup is ignored: output of other machines is shown when a job has ended");
+    }
+    match (is_ungrouped, results) {
         (true, true) => {
             warn("--ungroup is ignored: with --results, minder reads the output to write it into files");
         }
         (true, false) => out.push("--ungroup".into()),
         (false, _) => (),
     }
-    if !ungroup || results {
+    if !is_ungrouped || results {
         // `--keep-order` streams the first unfinished job, so it covers `--line-buffer` as well.
         if keep_order {
             out.push("--keep-order".into());
@@ -148,7 +156,10 @@ fn push_tag_flags(args: &ParallelArgs, out: &mut Vec<OsString>) {
     let has_tag = args.has(OptionKey::Tag) || args.has(OptionKey::ColorTag);
     match tag {
         // The tag is the name of the machine.
-        _ if has_tag && is_on_all(args) => out.push("--tagstring=:".into()),
+        _ if has_tag && is_on_all(args) => {
+            let machine = args.hosts().first().map_or(":", String::as_str);
+            out.push(format!("--tagstring={machine}").into());
+        }
         // An empty tag counts as absent.
         Some(tag) if !tag.is_empty() => {
             let tag = unescape(tag.as_encoded_bytes(), EscapeSet::Tag);
@@ -254,7 +265,7 @@ fn push_command(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
 }
 
 /// Returns `true` if jobs read blocks of the input on stdin.
-fn reads_stdin_blocks(args: &ParallelArgs) -> bool {
+pub(super) fn reads_stdin_blocks(args: &ParallelArgs) -> bool {
     const BLOCK_FLAGS: [&str; 7] =
         ["--pipe", "--pipe-part", "--round-robin", "--tee", "--shard", "--bin", "--group-by"];
     BLOCK_FLAGS.iter().any(|flag| args.has_run_flag(flag))
@@ -283,7 +294,7 @@ mod tests {
     fn translated(line: &str) -> String {
         let mut args = vec![OsString::from("--plain"), OsString::from("--shell=/bin/sh")];
         args.extend(line.split(' ').map(|arg| OsString::from(arg.replace('~', " "))));
-        match ParallelArgs::read(InvokedAs::Parallel, &args).and_then(|args| run_arguments(&args)) {
+        match ParallelArgs::read(InvokedAs::Parallel, &args).and_then(|args| job_arguments(&args)) {
             Ok(args) => {
                 let args: Vec<String> = args.iter().map(|arg| arg.display().to_string()).collect();
                 args.join(" ").replace("--parallel-env --shell=/bin/sh ", "")
@@ -325,6 +336,11 @@ mod tests {
             ("--ssh-delay 0.1 --delay 1 echo", "--delay=1 -- echo"),
             ("--nonall --tag -j9 echo", "--tagstring=: --max-args=0 --jobs=1 -- echo ::: "),
             ("--onall --tag echo ::: a", "--tagstring=: --jobs=1 -- echo ::: a"),
+            ("-S 2/a,: --ssh x --trc y echo", "--on=ssh:2/a,: --ssh=x --trc=y -- echo"),
+            (
+                "--only-on=a --onall --tag -j9 -S a,b echo ::: x",
+                "--tagstring=a --on=ssh:a --jobs=1 -- echo ::: x",
+            ),
         ] {
             assert_eq!(translated(line), run.replace('~', " "), "{line}");
         }
@@ -370,10 +386,11 @@ mod tests {
     #[test]
     fn translate_refuses_unsupported_options_by_name() {
         for (line, expected) in [
-            ("-S ssh~-p~22~host echo", "`--sshlogin ssh -p 22 host` is not supported"),
+            ("-S ssh~-v~host echo", "`--sshlogin ssh -v host` is not supported: give ssh and its options"),
             ("--slf - echo", "`--sshloginfile -`"),
             ("--hgrp echo ::: a@b", "`a@b`"),
-            ("--nonall -S host echo", "`--onall` and `--nonall`"),
+            ("--env _ -S host echo", "`--env _` is not supported with other machines"),
+            ("--hgrp -S @g/host,: echo", "`--hostgroups` is not supported with other machines"),
             ("--nonall echo ::: a", "(--onall runs"),
             ("--nonall", "`--nonall` requires a command"),
             ("--sql-master x echo", "`--sql-master`"),
