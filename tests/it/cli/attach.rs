@@ -104,7 +104,7 @@ fn results_that_waited_for_their_turn_are_logged_once() {
     let on = OnAgents::new();
     let script = format!("case {{}} in 1) {WAITS};; esac; echo {{}}");
     // The halt policy counts each result at once.
-    let run = on.start("-k --halt soon,fail=9 --joblog log", &script, &["1", "2", "3", "4"]);
+    let run = on.start("-k --halt now,fail=9 --joblog log", &script, &["1", "2", "3", "4"]);
     on.wait_for_lines("log", 4);
     run.kill();
     assert_eq!(run.wait().text(), "");
