@@ -200,7 +200,7 @@ fn failed_jobs_are_retried_on_the_same_hosts() {
 #[test]
 fn this_machine_works_beside_a_host() {
     let Some(hosts) = Hosts::start() else { return };
-    let script = "echo {} >>$OLDPWD/started 2>/dev/null; pwd; sleep 0.3";
+    let script = "true {}; pwd; sleep 0.3";
     let ended =
         Run::start(hosts.on("ssh:1/:,1/alpha", "--quiet").arg(script).arg(":::").args(numbers(8))).wait();
     let ended = ended.exit_code(0);

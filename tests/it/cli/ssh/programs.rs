@@ -29,6 +29,16 @@ fn small_program() -> &'static [u8] {
     })
 }
 
+/// Writes a program in another process. A process that another test has just forked would hold a file of
+/// this process open for writing, and such a file cannot be started.
+fn write_program(path: &Path, bytes: &[u8]) {
+    let source = path.with_extension("source");
+    fs::write(&source, bytes).expect("write program");
+    fs::set_permissions(&source, fs::Permissions::from_mode(0o700)).expect("set permissions");
+    let copied = output(std::process::Command::new("cp").arg("-p").arg("--").arg(&source).arg(path));
+    assert!(copied.status.success(), "{copied:?}");
+}
+
 /// Hosts that do not find the program, and the program.
 fn hosts_without(setup: Setup<'_>) -> Option<(Hosts, PathBuf)> {
     let hosts = Hosts::with(Setup { server: HIDE, ..setup })?;
@@ -36,8 +46,7 @@ fn hosts_without(setup: Setup<'_>) -> Option<(Hosts, PathBuf)> {
     fs::create_dir(&dir).expect("create directory");
     fs::create_dir(hosts.dir().join("bin")).expect("create directory");
     let program = dir.join("minder");
-    fs::write(&program, small_program()).expect("write program");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("set permissions");
+    write_program(&program, small_program());
     Some((hosts, program))
 }
 
@@ -99,8 +108,7 @@ fn installed_program_of_the_same_version_is_used() {
     let Some((hosts, program)) = hosts_without(Setup { env: SHELL_PATH, ..Setup::default() }) else { return };
     let install = |text: String| {
         let path = hosts.dir().join("bin/minder");
-        fs::write(&path, text).expect("write program");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("set permissions");
+        write_program(&path, text.as_bytes());
     };
     install(format!("#!/bin/sh\nexec '{MINDER}' \"$@\"\n"));
     assert_eq!(run(&hosts, &program).exit_code(0).text(), "1\n2\n3\n");
