@@ -137,6 +137,23 @@ pub struct GuardianPids {
 /// machine is suspended, too (`CLOCK_BOOTTIME` of clock_gettime(2)); the kill follows when it wakes up.
 ///
 /// - Linux only: no other system has guardians.
+///
+/// ```standalone_crate
+/// use std::time::Duration;
+/// use minder::guard::{GuardOptions, ProcessGuard, Watchdog};
+///
+/// fn heard(watchdog: Option<Watchdog>) {
+///     if let Some(watchdog) = watchdog {
+///         watchdog.set_deadline(Some(Duration::from_secs(30)));
+///     }
+/// }
+///
+/// fn main() -> minder::Result<()> {
+///     let guard = ProcessGuard::install(&GuardOptions::new().watchdog(true))?;
+///     heard(guard.watchdog());
+///     guard.exit(0)
+/// }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Watchdog(sys::Watchdog);
 

@@ -15,6 +15,9 @@ use crate::flags::{self, RunFlags};
 const LOCAL_MAX: u32 = 64;
 /// The most hosts.
 const HOSTS_MAX: usize = 1000;
+/// The least time after which others run the jobs of a link. The host has to kill them before: it notices
+/// after 12 s that the link does not answer, and has 3 s.
+const LOST_AFTER_MIN: u64 = 30;
 /// The largest file of hosts.
 const FILE_MAX: u64 = 1 << 20;
 
@@ -68,6 +71,10 @@ fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
             bail!("`{flag}` is for jobs on other machines: it needs --on or --hosts");
         }
         return Ok(None);
+    }
+    let has_host = places.iter().any(|place| place.host.is_some());
+    if has_host && machines.lost_after < LOST_AFTER_MIN {
+        bail!("--lost-after: a host by ssh may need {LOST_AFTER_MIN} s to end its jobs");
     }
     if places.len() > HOSTS_MAX {
         bail!("--on: {} hosts are more than {HOSTS_MAX}", places.len());
