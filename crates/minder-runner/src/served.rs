@@ -116,6 +116,15 @@ pub fn create_dir(run: &str) -> Result<PathBuf> {
     create().with_context(|| format!("cannot create a directory in `{}`", temporary.display()))
 }
 
+/// Removes the private directory of an agent that cannot work. `run` is that of the run.
+pub fn remove_dir(run: &Path) {
+    if let Some(dir) = run.parent()
+        && is_private_name(dir.file_name().and_then(|name| name.to_str()))
+    {
+        let _ = fs::remove_dir_all(dir);
+    }
+}
+
 fn is_private_name(name: Option<&str>) -> bool {
     name.and_then(|name| name.strip_prefix(DIR_PREFIX)).is_some_and(|key| key.parse::<AgentKey>().is_ok())
 }
@@ -251,11 +260,9 @@ impl Served {
         let waits = |state: &mut State| !state.is_flushed && state.lost.is_none();
         drop(self.changed.wait_timeout_while(self.state.lock(), FLUSH_MAX, waits));
         remove(&self.dir, removed);
-        // That of the agent is in `agents` of that of the run.
-        if let Some(dir) = self.journal.dir().ancestors().nth(3)
-            && is_private_name(dir.file_name().and_then(|name| name.to_str()))
-        {
-            let _ = fs::remove_dir_all(dir);
+        // The directory of the agent is in `agents` of that of the run.
+        if let Some(run) = self.journal.dir().ancestors().nth(2) {
+            remove_dir(run);
         }
     }
 

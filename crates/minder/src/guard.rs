@@ -77,6 +77,16 @@ impl GuardOptions {
 
     /// Sets whether a guardian watches a deadline of this process: see [`ProcessGuard::watchdog`]. It then
     /// wakes up once a second.
+    ///
+    /// ```standalone_crate
+    /// use minder::guard::{GuardOptions, ProcessGuard};
+    ///
+    /// fn main() -> minder::Result<()> {
+    ///     let guard = ProcessGuard::install(&GuardOptions::new().watchdog(true))?;
+    ///     assert_eq!(guard.watchdog().is_some(), guard.guardians().is_some());
+    ///     guard.exit(0)
+    /// }
+    /// ```
     pub fn watchdog(mut self, watchdog: bool) -> Self {
         self.config.watchdog = watchdog;
         self

@@ -103,7 +103,7 @@ fn hosts_are_used_as_gnu_parallel_uses_them() {
         return;
     }
     // Otherwise sshd would start commands in the home directory of the user.
-    let server = "ForceCommand cd DIR/home && exec /bin/sh -c \"$SSH_ORIGINAL_COMMAND\"";
+    let server = "ForceCommand cd @DIR/home && exec /bin/sh -c \"$SSH_ORIGINAL_COMMAND\"";
     let Some(hosts) = Hosts::with(Setup { server, ..Setup::default() }) else { return };
     let gnu = program(&hosts, "gnu", programs[0]);
     let ours = program(&hosts, "ours", MINDER);

@@ -167,9 +167,13 @@ impl Plan {
 
     /// Plans the work of an agent that gets its jobs from a link.
     pub(super) fn served(start: &Start) -> Result<Self> {
+        let run = served::create_dir(&start.run)?;
+        Self::served_in(start, run.clone()).inspect_err(|_| served::remove_dir(&run))
+    }
+
+    fn served_in(start: &Start, run: PathBuf) -> Result<Self> {
         let manifest: Manifest =
             serde_json::from_value(start.manifest.clone()).context("the manifest is damaged")?;
-        let run = served::create_dir(&start.run)?;
         served::enter_dir(&start.dir, &run)?;
         let names = start.names.iter().map(OsBytes::to_os).collect();
         let lost_after = protocol::LINK_SILENCE_MAX;
