@@ -163,47 +163,52 @@ impl LocalAgents {
     /// Ends the rounds and all agents, and waits for them. They give their jobs this time to end, unless
     /// `is_urgent` returns `true`, which is asked again and again. Only agents that this process has started
     /// can be hurried: `others` have been started by another one.
-    pub(crate) fn end(
-        &self,
-        others: Option<RoundAgents>,
-        grace: Duration,
-        mut is_urgent: impl FnMut() -> bool,
-    ) {
+    pub(crate) fn end(&self, others: Option<RoundAgents>, grace: Duration, is_urgent: impl FnMut() -> bool) {
         self.is_ending.store(true, Ordering::SeqCst);
-        let until = Instant::now() + grace + END_EXTRA;
-        let state = std::mem::take(&mut *self.state.lock());
         // Agents that do not see it are asked to end as well.
-        state.rounds.iter().for_each(|round| _ = round.cancel());
-        let how = Termination::graceful(grace + END_EXTRA);
-        let mut ending: Vec<(Child, Kill)> = Vec::new();
-        for mut agent in state.agents {
-            ending.extend(agent.start_kill(how).ok().map(|kill| (agent, kill)));
+        self.cancel();
+        let agents = std::mem::take(&mut self.state.lock().agents);
+        end_all(agents, others.map(OtherAgents::new), grace, is_urgent);
+        self.report();
+    }
+}
+
+/// Ends agents that this process has started, and waits for them and for others.
+fn end_all(
+    agents: Vec<Child>,
+    mut others: Option<OtherAgents>,
+    grace: Duration,
+    mut is_urgent: impl FnMut() -> bool,
+) {
+    let until = Instant::now() + grace + END_EXTRA;
+    let how = Termination::graceful(grace + END_EXTRA);
+    let mut ending: Vec<(Child, Kill)> = Vec::new();
+    for mut agent in agents {
+        ending.extend(agent.start_kill(how).ok().map(|kill| (agent, kill)));
+    }
+    let mut has_hurried = false;
+    loop {
+        ending.retain_mut(|(agent, kill)| {
+            matches!(agent.advance_kill(kill), Ok(KillStep::Running(_) | KillStep::Exited(_)))
+        });
+        let other_works = others.as_mut().is_some_and(OtherAgents::may_work);
+        if ending.is_empty() && (!other_works || has_hurried) {
+            return;
         }
-        let mut others = others.map(OtherAgents::new);
-        let mut has_hurried = false;
-        loop {
-            ending.retain_mut(|(agent, kill)| {
-                matches!(agent.advance_kill(kill), Ok(KillStep::Running(_) | KillStep::Exited(_)))
-            });
-            let other_works = others.as_mut().is_some_and(OtherAgents::may_work);
-            if ending.is_empty() && (!other_works || has_hurried) {
-                return;
-            }
-            if Instant::now() >= until {
-                break;
-            }
-            if !has_hurried && is_urgent() {
-                has_hurried = true;
-                for (agent, kill) in &mut ending {
-                    if let Ok(hurried) = agent.start_kill(Termination::IMMEDIATE) {
-                        *kill = hurried;
-                    }
+        if Instant::now() >= until {
+            break;
+        }
+        if !has_hurried && is_urgent() {
+            has_hurried = true;
+            for (agent, kill) in &mut ending {
+                if let Ok(hurried) = agent.start_kill(Termination::IMMEDIATE) {
+                    *kill = hurried;
                 }
             }
-            pause(SIGNAL_PAUSE, Some(until));
         }
-        ending.iter_mut().for_each(|(agent, _)| _ = agent.kill(Termination::IMMEDIATE));
+        pause(SIGNAL_PAUSE, Some(until));
     }
+    ending.iter_mut().for_each(|(agent, _)| _ = agent.kill(Termination::IMMEDIATE));
 }
 
 /// Agents that another process has started, looked at once in a while.

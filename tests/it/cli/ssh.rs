@@ -8,5 +8,6 @@ mod programs;
 mod refusals;
 mod networks;
 mod parallel;
+mod files;
 
 use super::*;

@@ -152,7 +152,7 @@ fn hosts_of_a_killed_coordinator_can_be_ended() {
     hosts.wait_for_results(9);
     run.kill();
     let first = run.wait().text();
-    // The hosts would go on with their jobs.
+    // The hosts continue their jobs.
     Run::start(&hosts.command("cancel last")).wait().exit_code(0);
     hosts.expect_nothing_left();
     hosts.allow("again");

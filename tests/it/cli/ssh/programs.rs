@@ -82,7 +82,7 @@ fn program_is_copied_once() {
     assert!(fs::read(copy).expect("read copy") == small_program());
     let metadata = fs::metadata(copy).expect("find copy");
     assert_eq!(metadata.mode() & 0o7777, 0o700);
-    assert!(first.err.contains(path(copy)), "{}", first.err);
+    assert!(first.err.contains(path(copy)) && first.err.contains(": copied minder "), "{}", first.err);
     let second = run(&hosts, &program).exit_code(0);
     assert_eq!(second.text(), "1\n2\n3\n");
     assert_eq!(cached(&cache), files);
