@@ -141,11 +141,8 @@ fn oldpwd_of_jobs_is_the_directory_of_the_caller() {
 
 #[test]
 fn unsupported_options_are_named() {
-    parallel(&["-S", "host", "echo", ":::", "1"]).exit_code(255).error_line(&[
-        "`--sshlogin host`",
-        "this machine",
-        "ssh HOST",
-    ]);
+    let login = ["-S", "ssh -p 22 host", "echo", ":::", "1"];
+    parallel(&login).exit_code(255).error_line(&["`--sshlogin ssh -p 22 host`", "--ssh"]);
     parallel(&["echo", "{= s/a/b/ =}", ":::", "1"]).exit_code(255).error_line(&["Perl"]);
     parallel(&["--bogus", "echo"]).exit_code(255).error_line(&["`--bogus`"]);
     parallel(&["-u", "--lb", "echo", ":::", "1"])

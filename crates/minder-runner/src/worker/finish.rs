@@ -163,7 +163,10 @@ impl<'a> Finisher<'a> {
     /// Counts and reports a job that could not be started.
     pub(super) fn fail_unstarted(&mut self, attempt: Attempt, task: &Task, why: &str) -> JobResult {
         let name = self.name(attempt, task);
-        self.context.observer.notice(&Notice::CannotRun { job: name.clone(), reason: why.to_owned() });
+        // The coordinator reports those of agents.
+        if self.context.recorder.agent().is_none() {
+            self.context.observer.notice(&Notice::CannotRun { job: name.clone(), reason: why.to_owned() });
+        }
         self.stats.add_unstarted(&name, why);
         let mut event = unstarted_event(task.number, self.args(task), why);
         let mut output = GatheredOutput::default();
