@@ -19,6 +19,9 @@
 //! answered was *sent* more than [`AGENT_SILENCE_MAX`] ago. The link counts the agent as lost if it
 //! *received* nothing for [`LINK_SILENCE_MAX`], and never answers again. What is received was sent before, so
 //! the jobs are dead before they run elsewhere, whichever direction fails.
+//!
+//! A connection that breaks off says nothing about the agent, which may not have noticed. So the link lets no
+//! other agent run the jobs until [`AGENT_SILENCE_MAX`] and [`AGENT_END_MAX`] after its last answer.
 
 use std::io;
 use std::time::Duration;
@@ -40,6 +43,8 @@ pub const OUTPUT_MAX: usize = 256 << 10;
 pub const BEAT_INTERVAL: Duration = Duration::from_secs(5);
 /// An agent kills its jobs if the newest beat that was answered is older.
 pub const AGENT_SILENCE_MAX: Duration = Duration::from_secs(12);
+/// The time that an agent needs to kill its jobs after that, with a second of reserve.
+pub const AGENT_END_MAX: Duration = Duration::from_secs(4);
 /// A link counts its agent as lost after this time without a message.
 pub const LINK_SILENCE_MAX: Duration = Duration::from_secs(20);
 

@@ -437,8 +437,9 @@ impl Connection {
         why_failed(&self.errors, self.exit)
     }
 
-    /// Ends ssh, and with it the agent: its input ends.
-    pub fn close(mut self) {
+    /// Ends ssh, and with it the agent: its input ends. Returns whether the agent is known to have ended: ssh
+    /// has its exit status, and not 255, which means that the connection has failed (ssh(1), EXIT STATUS).
+    pub fn close(mut self) -> bool {
         let _ = self.set.close_stdin(self.ssh);
         let until = Instant::now() + CLOSE_MAX;
         let mut is_killed = false;
@@ -451,9 +452,10 @@ impl Connection {
             if self.wait(Instant::now() + Duration::from_millis(100)).is_err()
                 || Instant::now() >= until + CLOSE_MAX
             {
-                return;
+                return false;
             }
         }
+        matches!(self.exit, Some(ExitStatus::Exited(status)) if status != 255)
     }
 }
 

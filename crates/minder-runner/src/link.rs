@@ -19,7 +19,9 @@ use anyhow::{Context, Result, bail};
 use minder::Signal;
 use minder::guard::ProcessGuard;
 use minder::poll::Waker;
-use minder_cluster::protocol::{FromAgent, LINK_SILENCE_MAX, Start, ToAgent};
+use minder_cluster::protocol::{
+    AGENT_END_MAX, AGENT_SILENCE_MAX, FromAgent, LINK_SILENCE_MAX, Start, ToAgent,
+};
 use minder_cluster::round::Round;
 use minder_cluster::ssh::{Connection, Host, Program, Received};
 use minder_os::files::{open_private_file, write_all_at};
@@ -231,6 +233,8 @@ struct Session<'a> {
     rate: u64,
     is_finished: bool,
     is_over: bool,
+    /// When the last beat was answered.
+    answered: Instant,
 }
 
 impl<'a> Session<'a> {
@@ -254,6 +258,7 @@ impl<'a> Session<'a> {
             rate: 0,
             is_finished: false,
             is_over: false,
+            answered: Instant::now(),
         };
         if !session.connection.send(&ToAgent::Start(Box::new(config.start.clone()))) {
             bail!("{}: the command of the run is too long", config.host);
@@ -264,10 +269,10 @@ impl<'a> Session<'a> {
     /// Passes jobs and results until the end.
     fn run(mut self, stop: &mut Stop<'_>) -> Result<End> {
         if let Some(why) = self.wait_ready(stop)? {
-            return self.close(Ok(End::Lost(why)));
+            return self.close(stop, Ok(End::Lost(why)));
         }
         if stop.is_asked {
-            return self.close(Ok(End::Finished));
+            return self.close(stop, Ok(End::Finished));
         }
         let is_cancelled = AtomicBool::new(false);
         let failure = Mutex::new(None);
@@ -310,13 +315,18 @@ impl<'a> Session<'a> {
             drop(jobs);
             ended
         });
-        self.close(ended)
+        self.close(stop, ended)
     }
 
-    /// Ends the connection, and then the journal, so that others take over what is left.
-    fn close(self, ended: Result<End>) -> Result<End> {
-        self.connection.close();
+    /// Ends the connection, and then the journal, so that others take over what is left. The jobs are dead
+    /// then.
+    fn close(self, stop: &mut Stop<'_>, ended: Result<End>) -> Result<End> {
+        let has_ended = self.connection.close();
         if !self.is_over {
+            if !has_ended && self.sent > 0 {
+                let dead = self.answered + AGENT_SILENCE_MAX + AGENT_END_MAX;
+                stop.pause(dead.saturating_duration_since(Instant::now()));
+            }
             let why = if matches!(ended, Ok(End::Finished)) { "interrupted" } else { "lost" };
             let finished = AttemptFinished { why: Some(why.to_owned()), ..AttemptFinished::default() };
             let mut line = Vec::new();
@@ -334,12 +344,12 @@ impl<'a> Session<'a> {
             match self.connection.next(Instant::now() + LOOK)? {
                 Received::Message(FromAgent::Ready(slots)) => {
                     self.slots = slots.max(1);
+                    // Its time begins when it begins, which was before.
+                    self.answered = Instant::now();
                     return Ok(None);
                 }
                 Received::Message(FromAgent::Refused(why)) => bail!("{}: {why}", self.config.host),
-                Received::Message(FromAgent::Beat(number)) => {
-                    _ = self.connection.send(&ToAgent::Beat(number))
-                }
+                Received::Message(FromAgent::Beat(number)) => self.answer(number),
                 Received::Message(FromAgent::Journal(lines)) => self.take_journal(&lines)?,
                 Received::Message(_) => (),
                 Received::Closed => return Ok(Some(self.connection.why_closed().text)),
@@ -439,10 +449,15 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    fn answer(&mut self, beat: u64) {
+        self.connection.send(&ToAgent::Beat(beat));
+        self.answered = Instant::now();
+    }
+
     /// Takes a message of the host. Returns whether it was the last one.
     fn take(&mut self, message: FromAgent) -> Result<bool> {
         match message {
-            FromAgent::Beat(number) => _ = self.connection.send(&ToAgent::Beat(number)),
+            FromAgent::Beat(number) => self.answer(number),
             FromAgent::Output { file, bytes } => self.outputs.append(&file, &bytes)?,
             FromAgent::File { job, part } => {
                 self.files.take(job, &part).with_context(|| self.config.host.to_string())?;

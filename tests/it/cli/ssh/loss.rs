@@ -70,6 +70,7 @@ fn link(hosts: &Hosts) -> (u32, u32, u32) {
 }
 
 #[test]
+#[ignore = "waits until jobs are dead for certain: 16 s"]
 fn killed_agent_costs_no_result() {
     let Some(hosts) = Hosts::start() else { return };
     lose("", &hosts, |hosts| kill(agent(hosts).0));
@@ -77,6 +78,7 @@ fn killed_agent_costs_no_result() {
 }
 
 #[test]
+#[ignore = "waits until jobs are dead for certain: 16 s"]
 fn killed_worker_of_an_agent_costs_no_result() {
     let Some(hosts) = Hosts::start() else { return };
     lose("", &hosts, |hosts| kill(agent(hosts).1));
@@ -91,6 +93,7 @@ fn killed_ssh_costs_no_result() {
 }
 
 #[test]
+#[ignore = "waits until jobs are dead for certain: 16 s"]
 fn killed_connection_of_sshd_costs_no_result() {
     let Some(hosts) = Hosts::start() else { return };
     lose("", &hosts, |hosts| {
@@ -104,6 +107,7 @@ fn killed_connection_of_sshd_costs_no_result() {
 }
 
 #[test]
+#[ignore = "waits until jobs are dead for certain: 16 s"]
 fn connections_that_are_killed_again_and_again_cost_no_output() {
     let Some(hosts) = Hosts::start() else { return };
     let jobs: Vec<String> = (1..=150).map(|job| job.to_string()).collect();
