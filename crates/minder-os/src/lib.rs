@@ -27,4 +27,4 @@ pub mod terminal;
 pub mod time;
 
 pub use self::error_text::error_text;
-pub use self::shown_text::{escape, is_invisible};
+pub use self::shown_text::{escape, grouped, is_invisible};

@@ -1,4 +1,4 @@
-//! Foreign text for a terminal: names, paths, values and what other programs have said.
+//! Text for people: numbers, and foreign text such as names, paths, values and what other programs have said.
 
 use std::fmt::Write;
 
@@ -19,6 +19,24 @@ pub fn escape(bytes: &[u8]) -> String {
             }
         }
         chunk.invalid().iter().for_each(|byte| _ = write!(text, "\\x{byte:02x}"));
+    }
+    text
+}
+
+/// Formats a number with commas between its thousands.
+///
+/// ```
+/// assert_eq!(minder_os::grouped(1_048_576), "1,048,576");
+/// ```
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
     }
     text
 }

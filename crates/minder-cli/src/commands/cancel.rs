@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use minder_cluster::agents::{AgentState, RoundAgents};
 use minder_cluster::round::{self, Round};
 use minder_cluster::spool::SpoolReader;
+use minder_os::grouped;
 use minder_record::agents::{AgentKey, JOURNAL};
 use minder_record::manifest::Manifest;
 use minder_record::reader::attempt_finished;
@@ -78,22 +79,9 @@ pub(super) fn recorded_flags(dir: &Path) -> Option<Box<RunFlags>> {
     recorded::parse(&manifest, &[&recorded::typed_flags(&manifest).ok()?], &[]).ok()
 }
 
-/// Formats a number with commas: `12,000`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use minder_os::grouped;
 
     #[test]
     fn numbers_are_grouped() {

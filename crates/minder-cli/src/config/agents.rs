@@ -52,7 +52,7 @@ fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
         places = parse(place).with_context(|| format!("--on: invalid place `{place}`"))?;
     }
     if let Some(path) = &machines.hosts {
-        let add = || -> Result<()> {
+        let mut add = || -> Result<()> {
             for line in read_hosts(path)?.lines().map(str::trim) {
                 if !line.is_empty() && !line.starts_with('#') {
                     places.push(place_of(line)?);
@@ -60,7 +60,6 @@ fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
             }
             Ok(())
         };
-        let mut add = add;
         add().with_context(|| format!("--hosts: cannot use `{}`", path.display()))?;
         if places.is_empty() {
             bail!("--hosts: `{}` names no host", path.display());

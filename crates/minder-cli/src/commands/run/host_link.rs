@@ -26,7 +26,7 @@ use crate::recorded;
 pub(super) fn link(flags: &AgentFlags, host: &str) -> Result<LinkConfig> {
     let (run, manifest, names) = shared_run(flags)?;
     let saved = recorded::typed_flags(&manifest).context("the manifest is damaged")?;
-    let all = recorded::parse(&manifest, &[&saved], &[])
+    let mut all = recorded::parse(&manifest, &[&saved], &[])
         .map_err(|error| anyhow::anyhow!(clap_error_line(&error, &Flags::interface(), &[])))?;
     let dir = PathBuf::from(manifest.cwd.to_os());
     std::env::set_current_dir(&dir)
@@ -38,7 +38,6 @@ pub(super) fn link(flags: &AgentFlags, host: &str) -> Result<LinkConfig> {
     let jobs_dir = jobs_dir(&all, &dir);
     let env = variables(&all)?;
     // Hosts are known already.
-    let mut all = all;
     let machines = std::mem::take(&mut all.machines);
     let parsed = Parsed::new(&all, saved, Some(ResumeMode::Rest), compat, None)?;
     let options = parsed.options(&all, &names)?;

@@ -5,11 +5,12 @@
 use crate::backend::Backend;
 use std::{fs, io};
 
+use minder_os::grouped;
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 
 use super::cgroup;
 use super::kernel_version::kernel_version;
-use super::types::{Availability, Capability, grouped, limit};
+use super::types::{Availability, Capability, limit};
 use super::unix::{descriptors, terminal, user_processes};
 use crate::sys::pid::pidfd_available;
 use crate::sys::process_tree::why_no_table;

@@ -1,6 +1,8 @@
 //! Unix systems other than Linux.
 
-use super::types::{Capability, grouped, limit};
+use minder_os::grouped;
+
+use super::types::{Capability, limit};
 use super::unix::{descriptors, terminal, user_processes};
 use crate::backend::Backend;
 

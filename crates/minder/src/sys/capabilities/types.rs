@@ -69,23 +69,10 @@ pub(super) fn limit(name: &'static str, value: Option<u64>, text: String) -> Cap
     Capability { value, ..Capability::available("limits", name).note(text) }
 }
 
-/// Formats a number with separators: `20,000`.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     #[test]
     fn numbers_are_grouped_by_three() {
-        assert_eq!([0, 999, 1000, 1_048_576].map(super::grouped), ["0", "999", "1,000", "1,048,576"]);
+        assert_eq!([0, 999, 1000, 1_048_576].map(minder_os::grouped), ["0", "999", "1,000", "1,048,576"]);
     }
 }

@@ -1,8 +1,9 @@
 //! Probes that are the same on all Unix systems: resource limits, the controlling terminal.
 
+use minder_os::grouped;
 use rustix::process::{Resource, getrlimit};
 
-use super::types::{Capability, grouped, limit};
+use super::types::{Capability, limit};
 
 /// Descriptors that a program needs for itself: its streams, wait backend, journal, and a few to
 /// spare.

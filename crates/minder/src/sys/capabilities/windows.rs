@@ -11,12 +11,13 @@ use std::io;
 use std::os::windows::io::{FromRawHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
 
+use minder_os::grouped;
 use windows_sys::Win32::System::JobObjects::IsProcessInJob;
 use windows_sys::Win32::System::Threading::{
     CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, CreateWaitableTimerExW, GetCurrentProcess, TIMER_ALL_ACCESS,
 };
 
-use super::types::{Capability, grouped, limit};
+use super::types::{Capability, limit};
 use crate::sys::dynlib;
 
 /// The longest path ("Maximum Path Length Limitation"), the longest command line (CreateProcessW),
