@@ -92,6 +92,6 @@ pub(super) fn signal(_process: Found, _signal: i32) -> bool {
 pub(super) fn wait_stopped(
     _processes: impl Iterator<Item = libc::pid_t>,
     _until: Instant,
-    _until_in_kernel: Instant,
+    _busy: &mut HashSet<libc::pid_t>,
 ) {
 }

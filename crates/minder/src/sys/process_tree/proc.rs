@@ -6,11 +6,12 @@
 
 #![expect(unsafe_code, reason = "kill and pidfd_send_signal of a process that was just identified")]
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use minder_os::sync::Mutex;
 
@@ -214,24 +215,43 @@ fn leads_threads(id: libc::pid_t) -> bool {
     leader.is_some_and(|leader| leader.trim().parse() == Ok(id))
 }
 
-/// Waits until these processes, which got a stop signal, are stopped or exit, and at most until `until`.
-/// A process that waits in the kernel (state D) stops later: the parent in `vfork`, or the reader of a
-/// file server. One whose main thread has exited does not show that it has stopped. These are waited for
-/// until `until_in_kernel`.
+/// The longest wait for a process to stop that waits in the kernel (state D) and does not fork: the parent
+/// in vfork(2), whose child is stopped, or the reader of a file server. Also for one whose main thread has
+/// exited, which does not show that it has stopped.
+const IN_KERNEL_MAX: Duration = Duration::from_millis(20);
+
+/// Waits until these processes, which got a stop signal, are stopped or exit, and at most until `until`. Those
+/// that do not stop soon are added to `busy`, and are not waited for again.
 pub(super) fn wait_stopped(
     processes: impl Iterator<Item = libc::pid_t>,
     until: Instant,
-    until_in_kernel: Instant,
+    busy: &mut HashSet<libc::pid_t>,
 ) {
     for pid in processes {
+        let since = Instant::now();
         while let Ok(Some(process)) = entry(pid)
             && !process.exiting
             && !matches!(process.state, b'T' | b't')
-            && Instant::now() < if matches!(process.state, b'D' | b'Z') { until_in_kernel } else { until }
+            && !busy.contains(&pid)
+            && Instant::now() < until
         {
+            let is_in_kernel = matches!(process.state, b'D' | b'Z');
+            if is_in_kernel && since.elapsed() >= IN_KERNEL_MAX && !is_forking(pid) {
+                busy.insert(pid);
+            }
             let _ = rustix::thread::nanosleep(&rustix::fs::Timespec { tv_sec: 0, tv_nsec: 50_000 });
         }
     }
+}
+
+/// Returns whether a process that waits in the kernel is in fork(2): it waits for locks and memory there, for a
+/// tenth of a second and longer on a busy machine, and then starts a process. The name of the function
+/// in which it waits (`wchan`, proc(5)) says so: `dup_mmap`, `copy_process`, `anon_vma_fork`,
+/// `cgroup_css_set_fork`.
+fn is_forking(pid: libc::pid_t) -> bool {
+    let function = fs::read(format!("/proc/{pid}/wchan")).unwrap_or_default();
+    let parts: [&[u8]; 4] = [b"dup_", b"copy_", b"anon_vma_", b"cgroup_"];
+    parts.iter().any(|part| function.starts_with(part))
 }
 
 /// Returns whether this process is alive.

@@ -32,10 +32,9 @@ pub(crate) const CHECK_IS_CHEAP: bool = false;
 const PASSES_MAX: usize = 8;
 /// The number of processes in a table that cost as much as the search for one tree.
 const OTHERS_PER_TREE: usize = 8;
-/// The longest wait for processes to stop that need a processor for that.
-const STOP_MAX: Duration = Duration::from_millis(500);
-/// The longest wait for processes to stop that wait in the kernel.
-const STOP_MAX_IN_KERNEL: Duration = Duration::from_millis(20);
+/// The longest wait for processes to stop that need a processor for that: on a busy machine, each may get one
+/// only after a tenth of a second.
+const STOP_MAX: Duration = Duration::from_secs(3);
 
 /// The processes that came from one child, as far as they can be found: its group, and on Linux the
 /// descendants that were seen while their parents lived. A descendant whose parents are all gone
@@ -142,10 +141,11 @@ impl ProcessTree {
             self.begin_stop(process)?;
         }
         let mut members = Members::default();
-        let since = Instant::now();
+        let until = Instant::now() + STOP_MAX;
+        let mut busy = HashSet::new();
         for _ in 0..PASSES_MAX {
             let known = self.detached.clone();
-            self.wait_stopped(since);
+            self.wait_stopped(until, &mut busy);
             // What was stopped by itself may have started a process after the table was read.
             let is_late = table.is_some() && !(known.is_empty() && self.is_stopped_by_group(process));
             members = self.refresh(process, table.take());
@@ -256,11 +256,11 @@ impl ProcessTree {
         self.detached.retain(|process| signal_found(*process, signal));
     }
 
-    /// Waits for the processes that were stopped one by one.
-    fn wait_stopped(&self, since: Instant) {
+    /// Waits for the processes that were stopped one by one, except for `busy` ones.
+    fn wait_stopped(&self, until: Instant, busy: &mut HashSet<libc::pid_t>) {
         let leader = self.group.is_none().then_some(self.leader);
         let processes = leader.into_iter().chain(self.detached.iter().map(|found| found.0));
-        wait_stopped(processes, since + STOP_MAX, since + STOP_MAX_IN_KERNEL);
+        wait_stopped(processes, until, busy);
     }
 }
 
