@@ -325,6 +325,13 @@ impl Run {
         self.event_log.read_until(&mut self.set, Instant::now() + time, |_| false);
     }
 
+    /// Reads events of the run for at most this time. Returns `true` if it has ended.
+    fn ends_within(&mut self, time: Duration) -> bool {
+        let token = self.token;
+        let deadline = Instant::now() + time;
+        self.event_log.read_until(&mut self.set, deadline, |event_log| event_log.child(token).done.is_some())
+    }
+
     /// Waits until a condition holds that no event reports.
     fn wait_until_true(&mut self, what: &str, holds: impl Fn() -> bool) {
         let deadline = Instant::now() + PATIENCE;

@@ -436,13 +436,21 @@ fn ctrl_c_goes_to_a_job_that_has_the_terminal() {
 
 #[test]
 fn ctrl_c_between_short_jobs_ends_the_run() {
-    for round in 0..8 {
+    const ROUNDS: u64 = 8;
+    let mut repeated = 0;
+    for round in 0..ROUNDS {
         let mut command = on_terminal("run --tty --no-record true :::");
-        let mut live = Run::start(command.args((0..2000).map(|job| job.to_string())));
+        let mut live = Run::start(command.args((0..20_000).map(|job| job.to_string())));
         live.read_for(Duration::from_millis(150 + 20 * round));
         live.write(b"\x03");
+        // On a busy machine, a job may take so long that the key was taken for its own.
+        while !live.ends_within(Duration::from_secs(1)) {
+            repeated += 1;
+            live.write(b"\x03");
+        }
         live.wait().killed_by(Signal::INT);
     }
+    assert!(repeated <= ROUNDS / 2, "{repeated} keys were lost");
 }
 
 #[cfg(target_os = "linux")] // There are guardians.
