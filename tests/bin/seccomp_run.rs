@@ -1,6 +1,7 @@
 //! `seccomp_run CALL[,CALL…] PROGRAM ARGUMENT…`: runs a program to which the kernel refuses these
 //! system calls (ENOSYS), as old kernels and sandboxes do. `write-64k` is refused a write of just
-//! that many bytes (ENOSPC). Linux only.
+//! that many bytes (ENOSPC), and `flock-none` is answered as on a file system without locks (ENOLCK).
+//! Linux only.
 #![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "a seccomp filter"))]
 
 #[cfg(not(target_os = "linux"))]
@@ -12,7 +13,11 @@ fn main() -> std::io::Result<()> {
     let mut words = std::env::args_os().skip(1);
     let calls = words.next().unwrap_or_default().to_string_lossy().into_owned();
     let program = words.next().expect("take program");
-    let rules = calls.split(',').map(|name| (number(name), name.ends_with("-64k").then_some(64 << 10)));
+    let rules = calls.split(',').map(|name| Rule {
+        call: number(name),
+        length: name.ends_with("-64k").then_some(64 << 10),
+        error: if name.ends_with("-none") { libc::ENOLCK } else { libc::ENOSYS },
+    });
     deny(&rules.collect::<Vec<_>>())?;
     Err(std::process::Command::new(program).args(words).exec())
 }
@@ -26,6 +31,7 @@ fn number(name: &str) -> u32 {
         "close_range" => libc::SYS_close_range,
         "epoll_create1" => libc::SYS_epoll_create1,
         "write-64k" => libc::SYS_write,
+        "flock-none" => libc::SYS_flock,
         "io_uring_setup" => libc::SYS_io_uring_setup,
         "timerfd_create" => libc::SYS_timerfd_create,
         other => panic!("no call is called {other}"),
@@ -33,10 +39,19 @@ fn number(name: &str) -> u32 {
     u32::try_from(number).expect("convert system call number")
 }
 
-/// Installs the filter: load the number, compare it with each, answer ENOSYS or continue. Where a
+/// What happens to a system call.
+#[cfg(target_os = "linux")]
+struct Rule {
+    call: u32,
+    /// The length of the writes that are refused.
+    length: Option<u32>,
+    error: i32,
+}
+
+/// Installs the filter: load the number, compare it with each, answer the error or continue. Where a
 /// rule has a length, the third argument is compared with it, and the answer is ENOSPC.
 #[cfg(target_os = "linux")]
-fn deny(rules: &[(u32, Option<u32>)]) -> std::io::Result<()> {
+fn deny(rules: &[Rule]) -> std::io::Result<()> {
     /// The offset of the third argument in the data of a filter (`seccomp_data`), on a machine with
     /// the low bytes first.
     const THIRD: u32 = 32;
@@ -47,9 +62,9 @@ fn deny(rules: &[(u32, Option<u32>)]) -> std::io::Result<()> {
         ..statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, k)
     };
     let refuse = |error: i32| statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | error as u32);
-    for &(call, length) in rules {
+    for &Rule { call, length, error } in rules {
         match length {
-            None => filter.extend([equal(call, 1), refuse(libc::ENOSYS)]),
+            None => filter.extend([equal(call, 1), refuse(error)]),
             // The number is loaded again behind it.
             Some(length) => filter.extend([
                 equal(call, 4),

@@ -32,6 +32,9 @@ pub struct Who {
     pub boot: Option<String>,
     /// Its process id.
     pub pid: u32,
+    /// When it started, in the unit of [`minder_os::processes::start_time`]: with the pid, it names the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<u64>,
     /// The version of minder.
     pub version: String,
 }
@@ -43,6 +46,7 @@ impl Who {
             node: minder_os::machine::name(),
             boot: minder_os::machine::boot_id(),
             pid: std::process::id(),
+            started: minder_os::processes::start_time(std::process::id()),
             version: version.to_owned(),
         }
     }
@@ -50,6 +54,11 @@ impl Who {
     /// Returns whether both are processes of one machine that was not started again between them.
     pub fn is_same_boot(&self, other: &Self) -> bool {
         self.boot.is_some() && self.boot == other.boot && self.node == other.node
+    }
+
+    /// Returns whether this process of this machine runs, as far as the system shows it.
+    fn is_running(&self) -> bool {
+        self.started.is_some_and(|started| minder_os::processes::is_running(self.pid, started))
     }
 }
 
@@ -60,9 +69,9 @@ pub enum LastHolder {
     None,
     /// It has ended.
     Over(u64),
-    /// It was a process of this machine. If the lock of the run is free, it is gone.
+    /// It was a process of this machine, and is gone if the lock of the run is free.
     Here(u64, Who),
-    /// It may work on another machine. Observe its beat. Its description is `None` as long as it has not
+    /// It may work: on another machine, or on this one where the file system has no locks. Observe its beat. Its description is `None` as long as it has not
     /// written one.
     Elsewhere(u64, Option<Who>),
 }
@@ -89,7 +98,7 @@ pub fn last(run: &Path, own: &Who) -> io::Result<LastHolder> {
         Some((number, false)) => number,
     };
     Ok(match who(run, number)? {
-        Some(who) if who.is_same_boot(own) => LastHolder::Here(number, who),
+        Some(who) if who.is_same_boot(own) && !who.is_running() => LastHolder::Here(number, who),
         who => LastHolder::Elsewhere(number, who),
     })
 }
@@ -211,7 +220,13 @@ mod tests {
     use super::*;
 
     fn who(node: &str, pid: u32) -> Who {
-        Who { node: node.to_owned(), boot: Some("b1".to_owned()), pid, version: "0.1.0".to_owned() }
+        Who {
+            node: node.to_owned(),
+            boot: Some("b1".to_owned()),
+            pid,
+            started: None,
+            version: "0.1.0".to_owned(),
+        }
     }
 
     #[test]

@@ -24,6 +24,8 @@ const LOCK: &str = "lock";
 pub(crate) const ID_LEN: usize = 8;
 /// The number of times that a lock is tried that only readers hold.
 const LOCK_TRIES: u32 = 10_000;
+/// The error for a file system without locks (asm-generic/errno.h).
+const ENOLCK: i32 = 37;
 /// The number of ids that are tried for a new run.
 const ID_TRIES: u32 = 100;
 
@@ -441,15 +443,41 @@ pub fn is_alive(dir: &Path) -> bool {
 /// Takes the lock of a run, and creates its file if it is missing. Returns `None` if another
 /// process works on the run.
 pub(crate) fn lock(dir: &Path) -> io::Result<Option<File>> {
-    let path = dir.join(LOCK);
-    let file = match open_private_file(&path) {
-        // A complete run is read there.
-        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => crate::manifest::open_file(&path)?,
-        opened => opened?,
+    let file = open_lock(dir)?;
+    Ok(has_locked(&file)?.then_some(file))
+}
+
+/// The same, also where the file system has no locks (`ENOLCK`, as NFS without its lock daemon). Only for a
+/// process that other means exclude from the run as well.
+pub(crate) fn lock_if_possible(dir: &Path) -> io::Result<Option<File>> {
+    let file = open_lock(dir)?;
+    let has_locked = match has_locked(&file) {
+        Err(error) if has_no_locks(&error) => true,
+        has_locked => has_locked?,
     };
+    Ok(has_locked.then_some(file))
+}
+
+/// Returns whether the error says that a file system has no locks.
+fn has_no_locks(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Unsupported
+        || cfg!(target_os = "linux") && error.raw_os_error() == Some(ENOLCK)
+}
+
+fn open_lock(dir: &Path) -> io::Result<File> {
+    let path = dir.join(LOCK);
+    match open_private_file(&path) {
+        // A complete run is read there.
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => crate::manifest::open_file(&path),
+        opened => opened,
+    }
+}
+
+/// Locks a file. Returns `false` if another process has the lock.
+fn has_locked(file: &File) -> io::Result<bool> {
     for _ in 0..LOCK_TRIES {
         match file.try_lock() {
-            Ok(()) => return Ok(Some(file)),
+            Ok(()) => return Ok(true),
             Err(TryLockError::WouldBlock) => (),
             Err(TryLockError::Error(error)) => return Err(error),
         }
@@ -458,12 +486,12 @@ pub(crate) fn lock(dir: &Path) -> io::Result<Option<File>> {
             // If unlocking fails, the next try fails, too. (Wine reports an error for a lock that it
             // released.)
             Ok(()) => drop(file.unlock()),
-            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::WouldBlock) => return Ok(false),
             Err(TryLockError::Error(error)) => return Err(error),
         }
         thread::yield_now();
     }
-    Ok(None)
+    Ok(false)
 }
 
 /// Returns the id of a run, which is the name of its directory.

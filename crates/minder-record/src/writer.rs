@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use minder_os::files::create_private_file;
 use minder_os::sync::Mutex;
 
-use crate::agents::{AgentKey, JOURNAL};
+use crate::agents::{AgentKey, HOLDERS, JOURNAL};
 use crate::append_file::LineWriter;
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::event::{AttemptStarted, JournalEvent, OutputSegment};
@@ -96,7 +96,8 @@ impl JournalWriter {
         arguments: impl IntoIterator<Item: AsRef<OsStr>>,
         sync: bool,
     ) -> Result<Self> {
-        let Some(lock) = store::lock(dir)? else {
+        // No other process knows the directory yet.
+        let Some(lock) = store::lock_if_possible(dir)? else {
             return Err(Error::new(ErrorKind::Locked, "another minder took it"));
         };
         if let InputSource::Arguments { count, .. } = &mut manifest.input {
@@ -305,7 +306,9 @@ impl RunLock {
 fn lock_with_timeout(dir: &Path) -> Result<Option<File>> {
     let until = Instant::now() + LOCK_TIMEOUT;
     loop {
-        let lock = store::lock(dir)?;
+        // The last holder of a run on agents is known without a lock.
+        let has_holder = dir.join(HOLDERS).exists();
+        let lock = if has_holder { store::lock_if_possible(dir)? } else { store::lock(dir)? };
         if lock.is_some() || Instant::now() >= until {
             return Ok(lock);
         }

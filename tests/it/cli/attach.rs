@@ -190,13 +190,35 @@ fn second_coordinator_names_the_first() {
     assert_eq!(first.wait().exit_code(0).text(), "1\n");
 }
 
+#[cfg(target_os = "linux")] // There are filters of system calls.
+#[test]
+fn coordinators_need_no_locks() {
+    let on = OnAgents::new();
+    let minder = |line: &str| {
+        let mut command = from(env!("CARGO_BIN_EXE_seccomp_run"), "flock-none");
+        command.arg(MINDER).args(arguments(line)).current_dir(on.dir.path());
+        command.env("MINDER_STATE_DIR", on.dir.path().join("state"));
+        command
+    };
+    let mut begin = minder("run --on local:2 --lost-after 4 --detach");
+    let ended = Run::start(begin.arg(format!("{WAITS}; echo {{}}")).args([":::", "1"])).wait().exit_code(0);
+    assert_eq!(ended.err, "");
+    let mut first = Run::start(&minder("attach"));
+    first.wait_until("its beginning", |record| text(&record.outs[1]).contains("attached to"));
+    let second = Run::start(&minder("attach")).wait().exit_code(255);
+    let holder = format!("is in use by another minder on {} (pid ", minder_os::machine::name());
+    assert!(second.err.contains(&holder), "{}", second.err);
+    go_on(&on);
+    assert_eq!(first.wait().exit_code(0).text(), "1\n");
+}
+
 #[test]
 fn coordinator_of_another_machine_is_observed() {
     let on = OnAgents::new();
     let id = on.detach("", &format!("{WAITS}; echo {{}}"), &["1"]);
     let run = on.run_dir();
     // As if this process were on another machine.
-    let other = Who { node: "n7".to_owned(), boot: None, pid: 4711, version: "0".to_owned() };
+    let other = Who { node: "n7".to_owned(), boot: None, pid: 4711, started: None, version: "0".to_owned() };
     let last = holder::last(&run, &other).expect("read holders");
     assert_eq!(last, LastHolder::Over(1));
     let mut held = Holder::make(&run, &last, &other).expect("make").expect("the only one");

@@ -63,6 +63,10 @@ pub(super) fn is_running(pid: u32, started: u64) -> bool {
     Stat::read(pid).is_some_and(|stat| stat.started == started && !stat.is_zombie)
 }
 
+pub(super) fn start_time(pid: u32) -> Option<u64> {
+    Stat::read(pid).map(|stat| stat.started)
+}
+
 pub(super) fn is_stopped(pid: u32) -> io::Result<bool> {
     Stat::read(pid).map(|stat| stat.is_stopped).ok_or_else(|| io::ErrorKind::NotFound.into())
 }

@@ -42,6 +42,14 @@ pub fn is_running(pid: u32, started: u64) -> bool {
     system::is_running(pid, started)
 }
 
+/// Returns when a process started, as [`ChildProcess::started`] has it. `None` if no such process is seen.
+///
+/// - Linux only; elsewhere `None`.
+#[must_use]
+pub fn start_time(pid: u32) -> Option<u64> {
+    system::start_time(pid)
+}
+
 /// Returns whether a signal has stopped a process, and it was not continued. A process that has exited is not
 /// stopped.
 ///

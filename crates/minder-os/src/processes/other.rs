@@ -13,6 +13,10 @@ pub(super) fn is_running(_: u32, _: u64) -> bool {
     false
 }
 
+pub(super) fn start_time(_: u32) -> Option<u64> {
+    None
+}
+
 pub(super) fn is_stopped(_: u32) -> io::Result<bool> {
     Err(io::ErrorKind::Unsupported.into())
 }
