@@ -13,8 +13,8 @@ use super::machines::OnInterrupt;
     after_long_help = ATTACH_DETAILS
 )]
 pub(crate) struct AttachFlags {
-    /// The run: its id, the first digits of the id, or `last`. Without it, the newest run on agents that has
-    /// no end.
+    /// The run: its id, the first digits of the id, or `last`. Without it, the newest run on other machines
+    /// that has no end.
     pub(crate) run: Option<String>,
 
     /// Draw a bar on the terminal, with the jobs that have ended and the time that is left.
@@ -45,34 +45,35 @@ pub(crate) struct CancelFlags {
 
 const ATTACH_DETAILS: &str = "\
 Examples:
-  id=$(minder run --on local:4 --detach convert {} {.}.png ::: *.svg)
+  id=$(minder run --on ssh:alpha,beta --detach ./fit.sh {} :::: list.txt)
   minder attach $id                 its output, and its exit status
   minder attach                     the newest run that has no end
   minder attach --bar --on-interrupt detach
 
-`minder run --on PLACE --detach` leaves agents that continue, and so does a
-coordinator that is killed. This command shows all output that was not shown,
-with the flags of the run, such as -k and --tag. It waits for the jobs that
-still run, prints the summary, and records the end of the run. It starts no
-job. Output that was shown is not shown again.
+`minder run --on PLACE --detach` leaves a run that continues alone, and so does
+a minder that is killed while jobs run on other machines. This command shows
+all output that was not shown, with the flags of the run, such as -k and --tag.
+It waits for the jobs that still run, prints the summary, and records the end
+of the run. It starts no job. Output that was shown is not shown again.
 
-A run that another minder works on is refused. If no agent works any more and
-jobs are left, this command shows what there is, and `minder resume RUN` runs
-the rest.
+A run that another minder works on is refused. If the run has stopped and jobs
+are left, this command shows what there is, and `minder resume RUN` runs the
+rest.
 
-The exit status is that of `minder run`, for all jobs that the agents were
-given: 0 if all succeeded, the number of failed jobs up to 101, and 255 if jobs
-are left or for another error.";
+The exit status is that of `minder run`, for all jobs that were given to other
+machines: 0 if all succeeded, the number of failed jobs up to 101, and 255 if
+jobs are left or for another error.";
 
 const CANCEL_DETAILS: &str = "\
 Examples:
-  minder cancel 61c0                stop its jobs, and end its agents
+  minder cancel 61c0                stop its jobs on all machines
   minder cancel 61c0 && minder resume 61c0 -j2
 
-The agents of the run start no more jobs, ask those that run to end, and kill
-them after the seconds of --grace. The command waits until all agents have
-ended, or show no sign of life. Jobs that were stopped have no result: `minder
-resume RUN` runs them again. A run without agents that work is not changed.
+No more jobs start. Those that run are asked to end, and are killed after the
+seconds of --grace. The command waits until every agent (the minder on each
+machine) has ended, or shows no sign of life. Jobs that were stopped have no
+result: `minder resume RUN` runs them again. A run that no agent works on is
+not changed.
 
 Exit status:
   0        no agent works on the run any more

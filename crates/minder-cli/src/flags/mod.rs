@@ -110,6 +110,10 @@ pub(crate) enum Verb {
     Log(Box<LogFlags>),
     /// Show the runs that run now, and their running jobs.
     Status(StatusFlags),
+    /// Show the output of a detached run, and wait for its end.
+    Attach(AttachFlags),
+    /// End a run whose jobs run on other machines.
+    Cancel(CancelFlags),
     /// Advise how many jobs to run at once, and in which order.
     Advise(AdviseFlags),
     /// Show the settings of `minder run` from files and variables.
@@ -130,12 +134,6 @@ pub(crate) enum Verb {
     Completions(CompletionsFlags),
     /// Say what to remove to uninstall minder; removes nothing.
     Uninstall,
-    /// Show the output of a run whose agents continue alone, and wait for its end.
-    #[command(hide = true)]
-    Attach(AttachFlags),
-    /// End a run whose jobs run on agents.
-    #[command(hide = true)]
-    Cancel(CancelFlags),
     /// Run jobs of a run that other processes work on, too.
     #[command(hide = true)]
     Agent(AgentFlags),

@@ -19,7 +19,7 @@ fn hide_rare_flag(flag: Arg) -> Arg {
 
 /// The commands by purpose. A command that is in no group is shown in the last one.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Run commands", &["run", "resume", "retry", "relay"]),
+    ("Run commands", &["run", "resume", "retry", "attach", "cancel", "relay"]),
     ("Look back", &["log", "status", "advise"]),
     ("Command lines of other tools", &["parallel, sem", "xargs"]),
     ("Measure this machine", &["doctor", "clock", "bench"]),
