@@ -243,6 +243,8 @@ struct Run {
 
 impl Run {
     fn start(command: &Command) -> Self {
+        #[cfg(unix)]
+        crate::support::catch_ignored_signals();
         let mut limits = ChildSetOptions::default();
         // On a busy machine a child of another test may hold copies of the pipes until its exec.
         limits = limits.leak_timeout(Some(Duration::from_secs(2)));
