@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use super::append::append;
+use super::pattern::job_bytes;
 use super::{Words, pause};
 
 /// Executes a verb and returns its exit code, or returns `None` if the verb is not one of these.
@@ -74,9 +75,10 @@ pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
 fn job(text: &str) -> io::Result<u8> {
     let parts: Vec<usize> = text.split(',').filter_map(|part| part.parse().ok()).collect();
     let [id, out, err, code] = parts[..] else { return Err(io::ErrorKind::InvalidInput.into()) };
-    let bytes = |len: usize| (0..len).map(|at| ((at ^ (at >> 8)) + id) as u8).collect::<Vec<u8>>();
-    let mut streams: [(&mut dyn Write, Vec<u8>, usize); 2] =
-        [(&mut io::stdout().lock(), bytes(out), 0), (&mut io::stderr().lock(), bytes(err), 0)];
+    let mut streams: [(&mut dyn Write, Vec<u8>, usize); 2] = [
+        (&mut io::stdout().lock(), job_bytes(id, out), 0),
+        (&mut io::stderr().lock(), job_bytes(id, err), 0),
+    ];
     for (stream, bytes, _) in &mut streams {
         writeln!(stream, "[{id} {}]", bytes.len())?;
     }

@@ -14,6 +14,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 mod append;
+mod pattern;
 mod jobs;
 mod mini_shell;
 #[cfg(unix)]
@@ -25,6 +26,8 @@ mod job_objects;
 mod windows;
 #[cfg(windows)]
 use windows as system;
+
+use pattern::append_pattern;
 
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().skip(1).collect();
@@ -159,18 +162,13 @@ fn family(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
     Ok(0)
 }
 
-/// Returns byte number `at` of the pattern that every output consists of.
-fn pattern(at: usize) -> u8 {
-    b'a' + ((at ^ (at >> 8)) % 25) as u8
-}
-
 fn spew(to: &mut impl Write, bytes: usize, chunk: usize) -> io::Result<()> {
     let chunk = if chunk == 0 { 64 << 10 } else { chunk };
     let mut piece = Vec::with_capacity(chunk);
     let mut at = 0;
     while at < bytes {
         piece.clear();
-        piece.extend((at..bytes.min(at + chunk)).map(pattern));
+        append_pattern(&mut piece, at, chunk.min(bytes - at));
         to.write_all(&piece)?;
         // Standard output keeps what follows the last line end.
         to.flush()?;
@@ -194,8 +192,10 @@ fn cat() -> io::Result<()> {
 fn both(bytes: usize, chunk: usize) -> io::Result<()> {
     let chunk = if chunk == 0 { 4 << 10 } else { chunk };
     let mut at = 0;
+    let mut piece = Vec::with_capacity(chunk);
     while at < bytes {
-        let piece: Vec<u8> = (at..bytes.min(at + chunk)).map(pattern).collect();
+        piece.clear();
+        append_pattern(&mut piece, at, chunk.min(bytes - at));
         io::stdout().write_all(&piece)?;
         io::stdout().flush()?;
         io::stderr().write_all(&piece)?;

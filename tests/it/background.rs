@@ -597,7 +597,7 @@ fn child_is_restarted_with_a_new_input_and_a_new_pid() {
 #[test]
 fn host_that_takes_no_events_bounds_the_queue_of_restarts() {
     // A start under Wine takes a fifth of a second on a busy machine.
-    const RESTARTS: u32 = if cfg!(windows) { 100 } else { 300 };
+    const RESTARTS: u32 = if cfg!(windows) { 100 } else { 150 };
     let set = BackgroundSet::new(ChildSetOptions::new()).expect("start background set");
     let policy = RestartPolicy::new(Restart::Always).backoff(Duration::ZERO).max_restarts(Some(RESTARTS));
     let mut command = test_child("exit 3");

@@ -86,7 +86,7 @@ use rustix::event::{PollFd, PollFlags};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{CHILD, ChildLog, EventLog, TEST_CHILD};
+use crate::support::{CHILD, ChildLog, EventLog, TEST_CHILD, job_bytes};
 
 /// The command. Cargo gives paths for programs of the same package only, so this package builds it
 /// again.
@@ -243,6 +243,8 @@ struct Run {
 
 impl Run {
     fn start(command: &Command) -> Self {
+        #[cfg(unix)]
+        crate::support::catch_ignored_signals();
         let mut limits = ChildSetOptions::default();
         // On a busy machine a child of another test may hold copies of the pipes until its exec.
         limits = limits.leak_timeout(Some(Duration::from_secs(2)));
@@ -349,7 +351,8 @@ impl Run {
         assert!(!outcome.leaked, "a process of the run holds its outputs after the run has exited");
         let [out, err] =
             std::mem::take(&mut self.event_log.records.get_mut(&token).expect("find log of the child").outs);
-        RunOutput { status: outcome.exit.status, out, err: text(&err), errors: err, wall }
+        let messages = text(&err[..err.len().min(ERR_MAX)]);
+        RunOutput { status: outcome.exit.status, out, err: messages, errors: err, wall }
     }
 }
 
@@ -363,11 +366,15 @@ impl Drop for Run {
     }
 }
 
+/// The most bytes of stderr that become text. Longer ones are compared as bytes.
+const ERR_MAX: usize = 256 << 10;
+
 /// A run that has ended.
 #[derive(Debug)]
 struct RunOutput {
     status: ExitStatus,
     out: Vec<u8>,
+    /// The beginning of `errors`, as text.
     err: String,
     errors: Vec<u8>,
     wall: Duration,
@@ -460,11 +467,6 @@ fn path(path: &Path) -> &str {
 
 fn file(path: &Path) -> String {
     std::fs::read(path).map(|bytes| text(&bytes)).unwrap_or_default()
-}
-
-/// Returns the bytes that test_child's `job ID,…` writes to a stream after the head line.
-fn job_bytes(id: usize, len: usize) -> Vec<u8> {
-    (0..len).map(|at| ((at ^ (at >> 8)) + id) as u8).collect()
 }
 
 /// Splits a stream into the output of `job`s, and fails if one is incomplete. Returns the job

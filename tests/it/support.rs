@@ -11,10 +11,14 @@ use minder::{
     Backend, ChildId, ChildSet, ChildSetOptions, Command, Event, ExitStatus, Outcome, Stdio, Stream,
 };
 
+#[path = "../bin/pattern.rs"]
+mod pattern;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
+use pattern::append_pattern;
+pub(crate) use pattern::job_bytes;
 #[cfg(unix)]
 pub(crate) use unix::*;
 #[cfg(windows)]
@@ -108,14 +112,11 @@ pub(crate) fn on_drop(act: impl FnMut()) -> impl Drop {
     AtEnd(act)
 }
 
-/// Returns byte number `at` of the pattern that test_child writes.
-pub(crate) fn pattern(at: usize) -> u8 {
-    b'a' + ((at ^ (at >> 8)) % 25) as u8
-}
-
-/// Returns the first bytes of the pattern.
+/// Returns the first bytes of the pattern that test_child writes.
 pub(crate) fn patterned(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(pattern).collect()
+    let mut all = Vec::with_capacity(bytes);
+    append_pattern(&mut all, 0, bytes);
+    all
 }
 
 /// Returns whether this machine has the wait backend or mechanism. Containers often forbid

@@ -40,8 +40,8 @@ pub(crate) struct Coordinator {
     attempt: u32,
     lost_after: Duration,
     agents: Arc<LocalAgents>,
-    /// The round of an earlier coordinator whose agents may work.
-    other: Option<u32>,
+    /// The agents of an earlier coordinator whose results are taken.
+    others: Option<Arc<OtherAgents>>,
     /// `true` once the agents have ended, or continue without this process.
     is_done: Mutex<bool>,
 }
@@ -64,12 +64,12 @@ impl Coordinator {
             bail!("agents work together by the record of the run, which cannot be written")
         };
         let run = journal.dir();
-        let coordinator = Self {
+        let mut coordinator = Self {
             run: run.to_owned(),
             attempt: journal.attempt(),
             lost_after: agents.lost_after,
             agents: Arc::new(LocalAgents::new(observer)),
-            other: filter.attachment().filter(|it| !it.0.must_be_over).map(|it| it.0.attempt),
+            others: None,
             is_done: Mutex::new(false),
         };
         let own = Rest { agents: agents.clone(), journal: Arc::clone(journal) };
@@ -99,6 +99,7 @@ impl Coordinator {
                 if attachment.must_be_over {
                     earlier.unwanted = Some(Arc::clone(&attachment.round));
                 } else {
+                    coordinator.others.clone_from(&earlier.agents);
                     coordinator.agents.take_round(&attachment.round);
                     rounds.insert(attachment.attempt, Arc::clone(&attachment.round));
                 }
@@ -121,9 +122,9 @@ impl Coordinator {
         self.end_agents(grace, || guard.next_signal().is_some_and(is_end));
     }
 
-    /// Returns whether agents of an earlier coordinator work on the run.
+    /// Returns whether the results of agents of an earlier coordinator are taken.
     pub(crate) fn has_others(&self) -> bool {
-        self.other.is_some()
+        self.others.as_ref().is_some_and(|others| others.matter())
     }
 
     /// Kills the agents that this process has started, and asks others to end.
@@ -135,8 +136,7 @@ impl Coordinator {
         if std::mem::replace(&mut *self.is_done.lock(), true) {
             return;
         }
-        let others = self.other.map(|attempt| RoundAgents::new(&self.run, attempt, self.lost_after));
-        self.agents.end(others, grace, is_urgent);
+        self.agents.end(self.others.as_deref(), grace, is_urgent);
     }
 
     /// Lets the agents continue without this process.
@@ -221,7 +221,7 @@ fn attach(
     Ok(Earlier {
         jobs: Some(jobs.clone()),
         unshown,
-        agents: attachment.agents.lock().take().map(OtherAgents::new),
+        agents: attachment.agents.lock().take().map(|agents| Arc::new(OtherAgents::new(agents))),
         attempt: Some(attachment.attempt),
         unwanted: None,
         shown: attachment.shown.clone(),

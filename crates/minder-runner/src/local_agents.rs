@@ -163,12 +163,12 @@ impl LocalAgents {
     /// Ends the rounds and all agents, and waits for them. They give their jobs this time to end, unless
     /// `is_urgent` returns `true`, which is asked again and again. Only agents that this process has started
     /// can be hurried: `others` have been started by another one.
-    pub(crate) fn end(&self, others: Option<RoundAgents>, grace: Duration, is_urgent: impl FnMut() -> bool) {
+    pub(crate) fn end(&self, others: Option<&OtherAgents>, grace: Duration, is_urgent: impl FnMut() -> bool) {
         self.is_ending.store(true, Ordering::SeqCst);
         // Agents that do not see it are asked to end as well.
         self.cancel();
         let agents = std::mem::take(&mut self.state.lock().agents);
-        end_all(agents, others.map(OtherAgents::new), grace, is_urgent);
+        end_all(agents, others, grace, is_urgent);
         self.report();
     }
 }
@@ -176,7 +176,7 @@ impl LocalAgents {
 /// Ends agents that this process has started, and waits for them and for others.
 fn end_all(
     agents: Vec<Child>,
-    mut others: Option<OtherAgents>,
+    others: Option<&OtherAgents>,
     grace: Duration,
     mut is_urgent: impl FnMut() -> bool,
 ) {
@@ -191,7 +191,7 @@ fn end_all(
         ending.retain_mut(|(agent, kill)| {
             matches!(agent.advance_kill(kill), Ok(KillStep::Running(_) | KillStep::Exited(_)))
         });
-        let other_works = others.as_mut().is_some_and(OtherAgents::may_work);
+        let other_works = others.is_some_and(OtherAgents::may_work);
         if ending.is_empty() && (!other_works || has_hurried) {
             return;
         }
@@ -213,25 +213,46 @@ fn end_all(
 
 /// Agents that another process has started, looked at once in a while.
 #[derive(Debug)]
-pub(crate) struct OtherAgents {
-    pub(crate) agents: RoundAgents,
+pub(crate) struct OtherAgents(Mutex<Observed>);
+
+#[derive(Debug)]
+struct Observed {
+    /// `None` once nothing of their round is taken any more.
+    agents: Option<RoundAgents>,
     looked: Option<Instant>,
 }
 
 impl OtherAgents {
     pub(crate) fn new(agents: RoundAgents) -> Self {
-        Self { agents, looked: None }
+        Self(Mutex::new(Observed { agents: Some(agents), looked: None }))
     }
 
     /// Returns whether any of them may still work.
-    pub(crate) fn may_work(&mut self) -> bool {
+    pub(crate) fn may_work(&self) -> bool {
+        let Observed { agents, looked } = &mut *self.0.lock();
+        let Some(agents) = agents else { return false };
         let now = Instant::now();
-        if self.looked.is_none_or(|at| now.duration_since(at) >= LOOK_TIME) {
-            self.looked = Some(now);
+        if looked.is_none_or(|at| now.duration_since(at) >= LOOK_TIME) {
+            *looked = Some(now);
             // What cannot be read now is read later, or counts as silence.
-            let _ = self.agents.look(now);
+            let _ = agents.look(now);
         }
-        self.agents.may_work()
+        agents.may_work()
+    }
+
+    /// Returns whether any of them has shown that it works.
+    pub(crate) fn works(&self) -> bool {
+        self.0.lock().agents.as_ref().is_some_and(RoundAgents::works)
+    }
+
+    /// Makes them count as ended, since nothing of their round is taken any more.
+    pub(crate) fn forget(&self) {
+        self.0.lock().agents = None;
+    }
+
+    /// Returns whether something of their round may still be taken.
+    pub(crate) fn matter(&self) -> bool {
+        self.0.lock().agents.is_some()
     }
 }
 

@@ -124,7 +124,7 @@ pub(crate) struct Earlier {
     /// The jobs of earlier rounds whose output is to be shown, by the round with their results.
     pub(crate) unshown: BTreeMap<u32, JobSet>,
     /// The agents of an earlier attempt that may still work, and the attempt.
-    pub(crate) agents: Option<OtherAgents>,
+    pub(crate) agents: Option<Arc<OtherAgents>>,
     pub(crate) attempt: Option<u32>,
     /// The round of those agents, if they must have ended. Its results are not taken.
     pub(crate) unwanted: Option<Arc<Round>>,
@@ -327,10 +327,10 @@ impl RemoteResults {
 
     /// Returns whether agents of an earlier attempt may still work.
     fn other_agents_work(&mut self) -> Result<bool> {
-        let Earlier { agents, unwanted, hint, .. } = &mut self.earlier;
+        let Earlier { agents, unwanted, hint, .. } = &self.earlier;
         let Some(agents) = agents else { return Ok(false) };
         let may_work = agents.may_work();
-        if unwanted.is_some() && agents.agents.works() {
+        if unwanted.is_some() && agents.works() {
             bail!("agents still work on the run: wait for them first{hint}");
         }
         Ok(may_work)
@@ -371,7 +371,7 @@ impl RemoteResults {
         // An agent that counts as lost may only have been stopped: nothing of its round is taken any more.
         self.agents.cancel();
         self.earlier.unwanted.take().map_or(Ok(()), |round| round.cancel())?;
-        self.earlier.agents = None;
+        self.earlier.agents.take().inspect(|others| others.forget());
         let (attempt, round) = rest.begin(Some(left), &self.agents)?;
         self.rounds = BTreeMap::from([(attempt, round)]);
         Ok(())

@@ -67,25 +67,31 @@ fn interrupted(place: &Place, flags: &str, jobs: &[&str], begun: usize, signal: 
 
 #[test]
 fn interrupted_job_that_exits_with_0_runs_again() {
-    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let place = Place::new();
-        let ended = interrupted(&place, "-j2 --joblog ../jobs", &["a", "b", "c"], 2, signal);
-        assert!(
-            ended.err.contains("0 of 3 done") && ended.err.contains("2 cut off"),
-            "{signal:?}: {}",
-            ended.err
-        );
-        assert_eq!(file(&place.at("jobs")).lines().count(), 1, "{signal:?}: only the header");
-        let mut again = Run::start(&place.command("resume"));
-        again.wait_until_true("begun jobs", || file(&place.at("log")).lines().count() == 4);
-        let log = file(&place.at("log"));
-        let mut jobs: Vec<&str> = log.lines().collect();
-        jobs.sort_unstable();
-        assert_eq!(jobs, ["a", "a", "b", "b"], "{signal:?}: both run again before c starts");
-        let pid = Pid::from_raw(again.pid().cast_signed()).expect("valid pid");
-        kill_process(pid, Signal::TERM).expect("send signal");
-        again.wait();
-    }
+    std::thread::scope(|scope| {
+        for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+            scope.spawn(move || expect_to_run_again(signal));
+        }
+    });
+}
+
+fn expect_to_run_again(signal: Signal) {
+    let place = Place::new();
+    let ended = interrupted(&place, "-j2 --joblog ../jobs", &["a", "b", "c"], 2, signal);
+    assert!(
+        ended.err.contains("0 of 3 done") && ended.err.contains("2 cut off"),
+        "{signal:?}: {}",
+        ended.err
+    );
+    assert_eq!(file(&place.at("jobs")).lines().count(), 1, "{signal:?}: only the header");
+    let mut again = Run::start(&place.command("resume"));
+    again.wait_until_true("begun jobs", || file(&place.at("log")).lines().count() == 4);
+    let log = file(&place.at("log"));
+    let mut jobs: Vec<&str> = log.lines().collect();
+    jobs.sort_unstable();
+    assert_eq!(jobs, ["a", "a", "b", "b"], "{signal:?}: both run again before c starts");
+    let pid = Pid::from_raw(again.pid().cast_signed()).expect("valid pid");
+    kill_process(pid, Signal::TERM).expect("send signal");
+    again.wait();
 }
 
 #[test]

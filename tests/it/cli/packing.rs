@@ -44,7 +44,7 @@ fn words(line: &str, stack: &str, bytes: usize, input: &str) -> Vec<String> {
 #[test]
 fn every_argument_reaches_a_job_as_with_xargs() {
     let mut random = Random::new("packed lines");
-    for case in 0..usize::try_from(cases("MINDER_PACKINGS", 18, 300)).expect("few cases") {
+    for case in 0..usize::try_from(cases("MINDER_PACKINGS", 12, 300)).expect("few cases") {
         let (stack, bytes) = [
             ("512", 0),
             ("700", 30_000),

@@ -353,7 +353,7 @@ fn halt_and_timeout_report_jobs_as_gnu_parallel_does() {
     assert_eq!(out.text(), "0\n1\n");
     let out = parallel(&["-j1", "--halt", "now,success=1", "exit {}", ":::", "1", "0", "2"]);
     out.exit_code(0).stderr("minder: This job succeeded:\nexit 0\n");
-    let out = parallel(&["-j1", "--timeout", "0.2", "sleep {}; echo {}", ":::", "60", "0"]);
+    let out = parallel(&["-j1", "--timeout", "2", "sleep {}; echo {}", ":::", "60", "0"]);
     let killed = "minder: Warning: This job was killed because it timed out:\n\
                   minder: Warning: sleep 60; echo 60\n";
     assert_eq!(out.exit_code(1).stderr(killed).text(), "0\n");

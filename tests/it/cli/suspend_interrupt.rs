@@ -214,12 +214,12 @@ fn run_whose_runner_was_stopped_alone_continues_at_once() {
 fn failure_after_a_stop_is_not_a_timeout() {
     let dir = temp_dir();
     let joblog = dir.path().join("joblog");
-    let mut command = minder(&format!("run --timeout 2 --joblog {}", path(&joblog)));
-    command.arg(format!("{CHILD} lines 100 10; exit 7; : {{}}")).args([":::", "x"]);
+    let mut command = minder(&format!("run --timeout 4 --joblog {}", path(&joblog)));
+    command.arg(format!("{CHILD} lines 60 10; exit 7; : {{}}")).args([":::", "x"]);
     let mut job = Job::start(&command);
     job.read_for(Duration::from_millis(300));
     job.stop("a run with a time-out");
-    job.read_for(Duration::from_millis(2500));
+    job.read_for(Duration::from_millis(4200));
     job.press(Signal::CONT);
     assert_eq!(job.end("a run with a time-out"), ExitStatus::Exited(1));
     assert_eq!(rows(dir.path()), [(1, "7".to_owned(), "0".to_owned())]);

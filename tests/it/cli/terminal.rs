@@ -73,11 +73,11 @@ fn status_line_can_be_disabled() {
             (how, Run::start(&command))
         })
         .collect();
+    let enabled = Run::start(on_terminal("run -j1 CHILD sleep-ms ::: 2500").env("MINDER_RUN_NO_STATUS", "0"));
     for (how, live) in live {
         let text = live.wait().exit_code(0).text();
         assert!(!text.contains("running"), "{how}: {text:?}");
     }
-    let enabled = Run::start(on_terminal("run -j1 CHILD sleep-ms ::: 2500").env("MINDER_RUN_NO_STATUS", "0"));
     assert!(enabled.wait().exit_code(0).text().contains("0/1 done · 1 running"));
 }
 

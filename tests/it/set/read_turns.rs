@@ -220,7 +220,8 @@ fn streamed_child_is_read_first() {
 
 #[test]
 fn start_streaming_ends_the_wait_for_a_turn() {
-    const EACH: usize = 1 << 20;
+    // More than a sixteenth of what the first writes meanwhile.
+    const EACH: usize = 16 << 20;
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);
         let endless = set.spawn(&test_child(ENDLESS), kept(0)).expect("spawn test child");

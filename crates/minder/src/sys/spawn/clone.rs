@@ -23,6 +23,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use super::attributes::{self, DumpableGuard};
@@ -124,7 +125,7 @@ impl CloneSpawner {
             parent: if request.command.die_with_parent { getpid() } else { 0 },
             nofile: soft_limit(request.nofile),
             by_clone: self.refused,
-            left_open: if self.refused && !has_close_range() { super::inherited() } else { Vec::new() },
+            left_open: if has_close_range() { Vec::new() } else { super::inherited() },
             cgroup: self.cgroup_entry(request)?,
             error: 0,
             step: SpawnStep::Exec,
@@ -581,10 +582,11 @@ fn keep(kept: &[Kept], left_open: &[RawFd]) {
     unsafe { libc::syscall(libc::SYS_close_range, next, u32::MAX, 0u32) };
 }
 
-/// Returns whether the kernel has `close_range`. This call closes nothing.
+/// Returns whether the kernel has `close_range`. Kernels before 5.9 may have `clone3` without it.
 fn has_close_range() -> bool {
-    // SAFETY: three numbers.
-    unsafe { libc::syscall(libc::SYS_close_range, u32::MAX, u32::MAX, 0u32) == 0 }
+    static HAS_IT: OnceLock<bool> = OnceLock::new();
+    // SAFETY: three numbers. The call closes nothing.
+    *HAS_IT.get_or_init(|| unsafe { libc::syscall(libc::SYS_close_range, u32::MAX, u32::MAX, 0u32) == 0 })
 }
 
 /// Gives each signal that has a handler its default action, as CLONE_CLEAR_SIGHAND does.
