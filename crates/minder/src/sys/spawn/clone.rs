@@ -23,7 +23,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::attributes::{self, DumpableGuard};
@@ -93,7 +93,8 @@ struct ChildArgs<'a> {
     nofile: Option<libc::rlimit64>,
     /// `true` if `clone` starts the child, which then has the signal handlers of this process.
     by_clone: bool,
-    /// The descriptors that execve does not close, if the kernel has no `close_range`.
+    /// `true` if the kernel has no `close_range`, and the descriptors that execve does not close then.
+    without_close_range: bool,
     left_open: Vec<RawFd>,
     cgroup: Option<CgroupEntry>,
     error: i32,
@@ -113,11 +114,15 @@ const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 const CLOSE_RANGE_UNSHARE: libc::c_uint = 1 << 1;
 
+/// Set once a child had no `close_range`, which came with Linux 5.9.
+static NO_CLOSE_RANGE: AtomicBool = AtomicBool::new(false);
+
 impl CloneSpawner {
     /// Starts a child.
     pub(super) fn spawn(&mut self, request: &Request<'_>) -> Result<Process, SpawnError> {
         let stack = self.stack()?;
         let (streams, cut) = self.place(request)?;
+        let without_close_range = NO_CLOSE_RANGE.load(Ordering::Relaxed);
         let mut context = ChildArgs {
             request,
             streams,
@@ -125,7 +130,8 @@ impl CloneSpawner {
             parent: if request.command.die_with_parent { getpid() } else { 0 },
             nofile: soft_limit(request.nofile),
             by_clone: self.refused,
-            left_open: if has_close_range() { Vec::new() } else { super::inherited() },
+            without_close_range,
+            left_open: without_close_range.then(super::inherited).unwrap_or_default(),
             cgroup: self.cgroup_entry(request)?,
             error: 0,
             step: SpawnStep::Exec,
@@ -150,6 +156,10 @@ impl CloneSpawner {
                 let _ = process.wait_and_reap();
                 if cut != 0 && step == SpawnStep::Process {
                     self.cut_refused = true;
+                    return self.spawn(request);
+                }
+                if step == SpawnStep::Process && !without_close_range {
+                    NO_CLOSE_RANGE.store(true, Ordering::Relaxed);
                     return self.spawn(request);
                 }
                 let error = io::Error::from_raw_os_error(error);
@@ -510,7 +520,10 @@ fn become_program(context: &mut ChildArgs<'_>) -> i32 {
         }
     }
     // 5. Only requested descriptors are inherited, even if others are not marked close-on-exec.
-    keep(context.request.command.descriptors.kept(), &context.left_open);
+    if !keep(context.request.command.descriptors.kept(), &context.left_open) && !context.without_close_range {
+        context.step = SpawnStep::Process;
+        return errno();
+    }
     // 6. Limits and the user, while this process still has the rights to set them.
     if let Err(error) = set_attributes(context) {
         return error;
@@ -556,8 +569,8 @@ fn become_null(place: RawFd) -> RawFd {
 }
 
 /// Closes all descriptors above the streams except the `kept` ones. Without close_range (Linux 5.9) these
-/// are the ones `left_open`, and those that are marked close-on-exec.
-fn keep(kept: &[Kept], left_open: &[RawFd]) {
+/// are the ones `left_open`, and those that are marked close-on-exec. Returns whether there is close_range.
+fn keep(kept: &[Kept], left_open: &[RawFd]) -> bool {
     for &number in left_open {
         if kept.binary_search_by_key(&number, |kept| kept.number).is_err() {
             // SAFETY: a number. The table belongs to the child alone.
@@ -579,14 +592,7 @@ fn keep(kept: &[Kept], left_open: &[RawFd]) {
         next = number + 1;
     }
     // SAFETY: three numbers.
-    unsafe { libc::syscall(libc::SYS_close_range, next, u32::MAX, 0u32) };
-}
-
-/// Returns whether the kernel has `close_range`. Kernels before 5.9 may have `clone3` without it.
-fn has_close_range() -> bool {
-    static HAS_IT: OnceLock<bool> = OnceLock::new();
-    // SAFETY: three numbers. The call closes nothing.
-    *HAS_IT.get_or_init(|| unsafe { libc::syscall(libc::SYS_close_range, u32::MAX, u32::MAX, 0u32) == 0 })
+    unsafe { libc::syscall(libc::SYS_close_range, next, u32::MAX, 0u32) == 0 }
 }
 
 /// Gives each signal that has a handler its default action, as CLONE_CLEAR_SIGHAND does.
