@@ -16,7 +16,7 @@ use minder_record::event::OsBytes;
 use crate::file::named;
 
 /// The most bytes of one part.
-pub const PART_MAX: usize = 256 << 10;
+pub const PART_MAX: usize = 64 << 10;
 /// The most files and directories below one name.
 const FILES_MAX: usize = 1_000_000;
 

@@ -19,6 +19,7 @@ use anyhow::{Context, Result, bail};
 use minder::Signal;
 use minder::guard::ProcessGuard;
 use minder::poll::Waker;
+use minder_cluster::flow::Flow;
 use minder_cluster::protocol::{
     AGENT_END_MAX, AGENT_SILENCE_MAX, FromAgent, LINK_SILENCE_MAX, Start, ToAgent,
 };
@@ -222,6 +223,8 @@ struct Session<'a> {
     say: &'a dyn Fn(&str),
     outputs: Files,
     files: LinkFiles,
+    /// Parts of files that the host has not taken yet.
+    flow: Flow,
     missing: u32,
     room: Arc<Room>,
     /// How many jobs the host runs at once, and how many it has.
@@ -249,6 +252,7 @@ impl<'a> Session<'a> {
             say,
             outputs,
             files: LinkFiles::new(&config.files)?,
+            flow: Flow::new(),
             missing: 0,
             room: Arc::default(),
             slots: 0,
@@ -348,10 +352,7 @@ impl<'a> Session<'a> {
                     self.answered = Instant::now();
                     return Ok(None);
                 }
-                Received::Message(FromAgent::Refused(why)) => bail!("{}: {why}", self.config.host),
-                Received::Message(FromAgent::Beat(number)) => self.answer(number),
-                Received::Message(FromAgent::Journal(lines)) => self.take_journal(&lines)?,
-                Received::Message(_) => (),
+                Received::Message(message) => _ = self.take(message)?,
                 Received::Closed => return Ok(Some(self.connection.why_closed().text)),
                 Received::Nothing if Instant::now() >= until => {
                     return Ok(Some(format!("no answer within {} s", READY_MAX.as_secs())));
@@ -412,10 +413,13 @@ impl<'a> Session<'a> {
         }
         let ahead = (self.rate / AHEAD).min(AHEAD_MAX);
         let most = self.slots + ahead.max(1);
-        while self.connection.queued() < QUEUED_MAX {
+        while self.connection.queued() < QUEUED_MAX && self.flow.may_send() {
             if let Some(message) = self.files.next()? {
+                if let Some(bytes) = message.bulk() {
+                    self.flow.sent(bytes, Instant::now());
+                }
                 let is_sent = self.connection.send(&message);
-                if let ToAgent::Job { number, .. } = message
+                if let ToAgent::Job { number, .. } | ToAgent::Unfit { number, .. } = message
                     && !is_sent
                 {
                     let why = "its arguments are too long to be sent".to_owned();
@@ -456,8 +460,10 @@ impl<'a> Session<'a> {
 
     /// Takes a message of the host. Returns whether it was the last one.
     fn take(&mut self, message: FromAgent) -> Result<bool> {
+        let is_bulk = message.bulk().is_some();
         match message {
             FromAgent::Beat(number) => self.answer(number),
+            FromAgent::Taken => self.flow.taken(Instant::now()),
             FromAgent::Output { file, bytes } => self.outputs.append(&file, &bytes)?,
             FromAgent::File { job, part } => {
                 self.files.take(job, &part).with_context(|| self.config.host.to_string())?;
@@ -475,6 +481,9 @@ impl<'a> Session<'a> {
             FromAgent::End => return Ok(true),
             FromAgent::Refused(why) => bail!("{}: {why}", self.config.host),
             FromAgent::Hello(_) | FromAgent::Ready(_) => (),
+        }
+        if is_bulk {
+            self.connection.send(&ToAgent::Taken);
         }
         Ok(false)
     }
