@@ -19,6 +19,7 @@ use minder_cluster::protocol::{
     AGENT_SILENCE_MAX, BEAT_INTERVAL, Decoder, FromAgent, Hello, JobsDir, MESSAGE_MAX, Message as _,
     OUTPUT_MAX, Start, ToAgent, VERSION,
 };
+use minder_cluster::ssh::MARK;
 use minder_cluster::transfer::{Receiver, Sender, place, remove};
 use minder_os::files::{create_private_dir, create_private_file, open_no_follow};
 use minder_os::sync::{Condvar, Mutex};
@@ -93,17 +94,19 @@ pub fn enter_dir(dir: &JobsDir, run: &Path) -> Result<()> {
 }
 
 /// Creates the private directory of an agent, and in it that of the run, with this id. Removes those that
-/// agents have left which were killed.
+/// agents have left which were killed. The name has the key of `mark`, so that the shell which waits for the
+/// agent knows it.
 ///
 /// # Errors
 /// A directory cannot be created.
-pub fn create_dir(run: &str) -> Result<PathBuf> {
+pub fn create_dir(run: &str, mark: &str) -> Result<PathBuf> {
     let temporary = std::env::temp_dir();
     let entries = fs::read_dir(&temporary).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| is_private_name(entry.file_name().to_str())) {
         remove_left(&entry.path());
     }
-    let dir = temporary.join(format!("{DIR_PREFIX}{}", AgentKey::random()));
+    let key = mark.strip_prefix(MARK).and_then(|key| key.parse().ok()).unwrap_or_else(AgentKey::random);
+    let dir = temporary.join(format!("{DIR_PREFIX}{key}"));
     let create = || -> io::Result<PathBuf> {
         create_private_dir(&dir)?;
         let lock = create_private_file(&dir.join(LOCK))?;
@@ -153,6 +156,8 @@ pub(crate) struct Served {
     journal: Arc<JournalWriter>,
     /// The directory of the jobs.
     dir: PathBuf,
+    /// The files of the link.
+    receiver: Mutex<Receiver>,
     state: Mutex<State>,
     /// Notified of each change.
     changed: Condvar,
@@ -228,7 +233,9 @@ impl Served {
             is_flushed: false,
         };
         let dir = std::env::current_dir().context("cannot find the working directory")?;
-        let served = Arc::new(Self { journal, dir, state: Mutex::new(state), changed: Condvar::new() });
+        let receiver = Mutex::new(Receiver::new(dir.clone()));
+        let state = Mutex::new(state);
+        let served = Arc::new(Self { journal, dir, receiver, state, changed: Condvar::new() });
         // They end with the process: the one reads until the link ends, which is later.
         for run in [Self::listen, Self::send] {
             let served = Arc::clone(&served);
@@ -273,6 +280,8 @@ impl Served {
             state = self.changed.wait_timeout(state, LOOK);
         }
         drop(state);
+        // The process ends while a thread may have written half of a file.
+        self.receiver.lock().end();
         remove(&self.dir, removed);
         // The directory of the agent is in `agents` of that of the run.
         if let Some(run) = self.journal.dir().ancestors().nth(2) {
@@ -328,7 +337,6 @@ impl Served {
     /// Takes the messages of the link.
     fn listen(&self) {
         let mut decoder = Decoder::new();
-        let mut receiver = Receiver::new(self.dir.clone());
         let mut buffer = vec![0; 64 << 10];
         let mut stdin = io::stdin().lock();
         let why = loop {
@@ -338,20 +346,20 @@ impl Served {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => break os_error_text(&error),
             };
-            if let Err(error) = self.take(&mut decoder, &buffer[..count], &mut receiver) {
+            if let Err(error) = self.take(&mut decoder, &buffer[..count]) {
                 break error.to_string();
             }
         };
         self.change(|state| state.lost = Some(why));
     }
 
-    fn take(&self, decoder: &mut Decoder, mut bytes: &[u8], receiver: &mut Receiver) -> io::Result<()> {
+    fn take(&self, decoder: &mut Decoder, mut bytes: &[u8]) -> io::Result<()> {
         while let Some(message) = decoder.next(&mut bytes)? {
-            // Without the lock: the disk may be slow.
+            // Without the lock of the state: the disk may be slow.
             let file_error = match &message {
-                ToAgent::File(part) => receiver.take(part).err(),
+                ToAgent::File(part) => self.receiver.lock().take(part).err(),
                 ToAgent::Shared(part) => {
-                    receiver.take(part)?;
+                    self.receiver.lock().take(part)?;
                     None
                 }
                 _ => None,

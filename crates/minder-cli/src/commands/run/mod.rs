@@ -56,7 +56,7 @@ pub(crate) fn agent(flags: &AgentFlags) -> Result<ExitCode> {
     if let Some(mark) = &flags.serve {
         let start = served::greet(mark, env!("CARGO_PKG_VERSION"))?;
         return execute(
-            || Plan::served(&start).inspect_err(|error| served::refuse(&format_error(error))),
+            || Plan::served(&start, mark).inspect_err(|error| served::refuse(&format_error(error))),
             &[],
         );
     }
