@@ -28,7 +28,7 @@ use minder_cluster::ssh::{Connection, Host, Program, Received};
 use minder_os::files::{open_private_file, write_all_at};
 use minder_os::sync::{Condvar, Mutex};
 use minder_record::codec;
-use minder_record::event::{AttemptFinished, JournalEvent};
+use minder_record::event::{AttemptFinished, FAILED, JournalEvent};
 use minder_record::writer::output_path;
 
 use crate::agent::Agent;
@@ -77,6 +77,8 @@ pub struct LinkConfig {
     pub grace: Duration,
     /// `true` if each step waits for the disk.
     pub sync: bool,
+    /// `true` if only errors are said.
+    pub is_quiet: bool,
 }
 
 /// Works on a run until no job is left, the run is cancelled, or the host cannot be reached. `say` gets lines
@@ -94,7 +96,7 @@ pub fn work(config: &LinkConfig, guard: &mut ProcessGuard, say: &dyn Fn(&str)) -
         let why = match connected {
             _ if stop.is_asked => return Ok(()),
             Ok((connection, _)) => {
-                if connection.has_copied() {
+                if connection.has_copied() && !config.is_quiet {
                     say(&format!("{}: copied minder {}", config.host, config.program.version));
                 }
                 failures = 0;
@@ -235,23 +237,30 @@ struct Session<'a> {
     measured: (Instant, u64),
     rate: u64,
     is_finished: bool,
+    /// The journal has an end, and the host says in it that it has failed.
     is_over: bool,
+    has_failed: bool,
     /// When the last beat was answered.
     answered: Instant,
 }
 
 impl<'a> Session<'a> {
     /// Becomes an agent, and tells the host what there is to do.
-    fn begin(config: &'a LinkConfig, connection: Connection, say: &'a dyn Fn(&str)) -> Result<Self> {
+    fn begin(config: &'a LinkConfig, mut connection: Connection, say: &'a dyn Fn(&str)) -> Result<Self> {
+        let files = LinkFiles::new(&config.files)?;
+        if !connection.send(&ToAgent::Start(Box::new(config.start.clone()))) {
+            bail!("{}: the command of the run is too long", config.host);
+        }
+        // The last step that may fail: from here on the journal gets an end.
         let agent = Arc::new(Agent::start(&config.agent, config.host.login.clone(), config.sync)?);
         let outputs = Files::new(agent.journal.dir().to_owned(), config.sync);
-        let mut session = Self {
+        Ok(Self {
             config,
             connection,
             agent,
             say,
             outputs,
-            files: LinkFiles::new(&config.files)?,
+            files,
             flow: Flow::new(),
             missing: 0,
             room: Arc::default(),
@@ -262,21 +271,20 @@ impl<'a> Session<'a> {
             rate: 0,
             is_finished: false,
             is_over: false,
+            has_failed: false,
             answered: Instant::now(),
-        };
-        if !session.connection.send(&ToAgent::Start(Box::new(config.start.clone()))) {
-            bail!("{}: the command of the run is too long", config.host);
-        }
-        Ok(session)
+        })
     }
 
     /// Passes jobs and results until the end.
     fn run(mut self, stop: &mut Stop<'_>) -> Result<End> {
-        if let Some(why) = self.wait_ready(stop)? {
-            return self.close(stop, Ok(End::Lost(why)));
-        }
-        if stop.is_asked {
-            return self.close(stop, Ok(End::Finished));
+        let not_ready = match self.wait_ready(stop) {
+            Ok(None) if stop.is_asked => Some(Ok(End::Finished)),
+            Ok(why) => why.map(|why| Ok(End::Lost(why))),
+            Err(error) => Some(Err(error)),
+        };
+        if let Some(ended) = not_ready {
+            return self.close(stop, ended);
         }
         let is_cancelled = AtomicBool::new(false);
         let failure = Mutex::new(None);
@@ -345,7 +353,7 @@ impl<'a> Session<'a> {
     fn wait_ready(&mut self, stop: &mut Stop<'_>) -> Result<Option<String>> {
         let until = Instant::now() + READY_MAX;
         while !stop.look() {
-            match self.connection.next(Instant::now() + LOOK)? {
+            match self.next()? {
                 Received::Message(FromAgent::Ready(slots)) => {
                     self.slots = slots.max(1);
                     // Its time begins when it begins, which was before.
@@ -386,7 +394,7 @@ impl<'a> Session<'a> {
             if cancelled.is_none() {
                 self.send_jobs(jobs)?;
             }
-            match self.connection.next(Instant::now() + LOOK)? {
+            match self.next()? {
                 Received::Message(message) => {
                     if self.take(message)? {
                         return Ok(End::Finished);
@@ -400,6 +408,12 @@ impl<'a> Session<'a> {
                 Received::Nothing => (),
             }
         }
+    }
+
+    /// Waits a moment for the next message.
+    fn next(&mut self) -> Result<Received> {
+        let next = self.connection.next(Instant::now() + LOOK);
+        next.with_context(|| self.config.host.to_string())
     }
 
     /// Sends as many jobs as the host needs until it is asked again.
@@ -478,6 +492,9 @@ impl<'a> Session<'a> {
                 }
             }
             FromAgent::Journal(lines) => self.take_journal(&lines)?,
+            FromAgent::End if self.has_failed => {
+                bail!("{}: {}", self.config.host, self.connection.why_closed().text)
+            }
             FromAgent::End => return Ok(true),
             FromAgent::Refused(why) => bail!("{}: {why}", self.config.host),
             FromAgent::Hello(_) | FromAgent::Ready(_) => (),
@@ -495,7 +512,10 @@ impl<'a> Session<'a> {
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             match codec::decode(line.strip_suffix(b"\n").unwrap_or(line)) {
                 Ok(JournalEvent::JobFinished(job)) => ended.push_back(job.job),
-                Ok(JournalEvent::AttemptFinished(_)) => self.is_over = true,
+                Ok(JournalEvent::AttemptFinished(end)) => {
+                    self.is_over = true;
+                    self.has_failed = end.why.as_deref() == Some(FAILED);
+                }
                 Ok(JournalEvent::AttemptStarted(_) | JournalEvent::Claimed(_) | JournalEvent::Sealed(_)) => {
                     continue;
                 }

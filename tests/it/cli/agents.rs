@@ -389,7 +389,7 @@ fn run_whose_agents_have_all_ended_can_be_resumed() {
     let agent = keys(&on.run_dir()).expect("read agents")[0];
     kill_process(pid_of(&on.run_dir(), agent), Signal::KILL).expect("kill agent");
     let ended = run.wait().exit_code(255);
-    assert!(ended.err.contains("all agents have ended, and 1 job left"), "{}", ended.err);
+    assert!(ended.err.contains("no host works on the run any more, and 1 job left"), "{}", ended.err);
     fs::write(on.dir.path().join("again"), "").expect("write");
     let resumed = Run::start(&on.command("resume")).wait().exit_code(0);
     assert_eq!(resumed.text(), "1\n");

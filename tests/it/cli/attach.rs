@@ -137,7 +137,7 @@ fn run_whose_agents_are_gone_is_resumed() {
     let ended = Run::start(&on.command("attach")).wait().exit_code(255);
     let shown = ended.text();
     assert_eq!(sorted(&shown), ["1", "2", "3"]);
-    let expected = format!("all agents have ended, and 3 jobs left (minder resume {id})");
+    let expected = format!("no host works on the run any more, and 3 jobs left (minder resume {id})");
     assert!(ended.err.contains(&expected), "{}", ended.err);
     go_on(&on);
     let ended = Run::start(&on.command("resume")).wait().exit_code(0);
