@@ -27,6 +27,8 @@ use crate::protocol::{self, Decoder, FromAgent, Hello, Message as _, ToAgent};
 const GREETING_MAX: Duration = Duration::from_secs(20);
 /// The time in which a host has to take one part of the program.
 const COPY_SILENCE_MAX: Duration = Duration::from_secs(20);
+/// The time in which it has to start a program that was copied. Megabytes of it may still be on their way.
+const COPIED_MAX: Duration = Duration::from_secs(120);
 /// What a shell may write before it starts an agent, as some files of its start do.
 const NOISE_MAX: usize = 64 << 10;
 /// The most bytes of error messages that are kept.
@@ -65,7 +67,7 @@ const SCRIPT: &str = concat!(
     r#"else rm -f "$t"; echo "cannot run programs in $c" >&2; exit 1; fi; "#,
     r#"fi; fi; "#,
     r#""$f" agent --serve "$n"; r=$?; "#,
-    r#"rm -rf "${TMPDIR:-/tmp}/minder-agent-${n#minder-}"; "#,
+    r#"d=${TMPDIR:-/tmp}/minder-agent-${n#minder-}; rm -rf "$d" "$d.new"; "#,
     r#"[ $r -le 125 ] || r=255; exit $r"#,
 );
 
@@ -261,7 +263,7 @@ impl Connection {
                     check_target(&target, &program.version)?;
                     self.outgoing.extend(b"copy\n");
                     self.copy(program, stop)?;
-                    until = Instant::now() + GREETING_MAX;
+                    until = Instant::now() + COPIED_MAX;
                 }
                 "hello" => break,
                 _ => (),

@@ -37,6 +37,8 @@ use crate::text::os_error_text;
 const DIR_PREFIX: &str = "minder-agent-";
 /// The file in a private directory that is locked as long as its agent works.
 const LOCK: &str = "lock";
+/// What follows the name of a private directory until it is locked.
+const UNLOCKED: &str = "new";
 /// The time in which an agent has to end after its link was lost.
 const END_MAX: Duration = Duration::from_secs(3);
 /// The time between two looks whether the link still answers.
@@ -100,19 +102,25 @@ pub fn enter_dir(dir: &JobsDir, run: &Path) -> Result<()> {
 /// # Errors
 /// A directory cannot be created.
 pub fn create_dir(run: &str, mark: &str) -> Result<PathBuf> {
-    let temporary = std::env::temp_dir();
-    let entries = fs::read_dir(&temporary).into_iter().flatten().flatten();
+    let key = mark.strip_prefix(MARK).and_then(|key| key.parse().ok()).unwrap_or_else(AgentKey::random);
+    create_dir_in(&std::env::temp_dir(), run, key)
+}
+
+fn create_dir_in(temporary: &Path, run: &str, key: AgentKey) -> Result<PathBuf> {
+    let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| is_private_name(entry.file_name().to_str())) {
         remove_left(&entry.path());
     }
-    let key = mark.strip_prefix(MARK).and_then(|key| key.parse().ok()).unwrap_or_else(AgentKey::random);
     let dir = temporary.join(format!("{DIR_PREFIX}{key}"));
+    let unlocked = dir.with_extension(UNLOCKED);
     let create = || -> io::Result<PathBuf> {
-        create_private_dir(&dir)?;
-        let lock = create_private_file(&dir.join(LOCK))?;
+        // Another agent that begins would remove a directory that is not locked yet.
+        create_private_dir(&unlocked)?;
+        let lock = create_private_file(&unlocked.join(LOCK))?;
         lock.lock()?;
         // It is locked until this process ends, however it ends.
         std::mem::forget(lock);
+        fs::rename(&unlocked, &dir)?;
         let run = dir.join(run);
         create_private_dir(&run)?;
         Ok(run)
@@ -622,4 +630,21 @@ fn read_part(file: &File, from: u64, to: u64) -> io::Result<Vec<u8>> {
         Ok(())
     })?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_that_begin_at_once_leave_each_other_alone() {
+        let dir = tempfile::tempdir().expect("create directory");
+        let create = || {
+            for _ in 0..50 {
+                create_dir_in(dir.path(), "run", AgentKey::random()).expect("create directory");
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(create))));
+        assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 200);
+    }
 }
