@@ -88,7 +88,7 @@ pub struct LinkConfig {
 /// The host cannot be reached, or a file cannot be written.
 pub fn work(config: &LinkConfig, guard: &mut ProcessGuard, say: &dyn Fn(&str)) -> Result<()> {
     let round = Round::open(&config.agent.run, config.agent.attempt)?;
-    let mut stop = Stop { round: &round, guard, looked: Instant::now(), is_asked: false };
+    let mut stop = Stop { round: &round, guard, looked: Instant::now(), is_asked: false, signals: 0 };
     let mut failures = 0;
     let mut tries = TRIES;
     loop {
@@ -128,14 +128,17 @@ struct Stop<'a> {
     guard: &'a mut ProcessGuard,
     looked: Instant,
     is_asked: bool,
+    /// How many signals have asked it to end.
+    signals: u32,
 }
 
 impl Stop<'_> {
     fn look(&mut self) -> bool {
         let is_end = |signal| matches!(signal, Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT);
         while let Some(signal) = self.guard.next_signal() {
-            self.is_asked |= is_end(signal);
+            self.signals += u32::from(is_end(signal));
         }
+        self.is_asked |= self.signals > 0;
         if self.looked.elapsed() >= Duration::from_secs(1) {
             self.looked = Instant::now();
             self.is_asked |= self.round.is_cancelled().unwrap_or(false);
@@ -388,7 +391,9 @@ impl<'a> Session<'a> {
                 cancelled = Some(Instant::now());
                 self.connection.send(&ToAgent::Cancel);
             }
-            if cancelled.is_some_and(|since| since.elapsed() > self.config.grace + Duration::from_secs(4)) {
+            let is_late = |since: Instant| since.elapsed() > self.config.grace + Duration::from_secs(4);
+            // When the connection ends, the host kills its jobs.
+            if stop.signals > 1 || cancelled.is_some_and(is_late) {
                 return Ok(End::Finished);
             }
             if cancelled.is_none() {
