@@ -152,7 +152,7 @@ fn invalid_places_are_refused() {
     };
     hosts(b"", &["--hosts: `hosts` names no host"]);
     hosts(b"# one\r\n\r\n  \n", &["--hosts: `hosts` names no host"]);
-    hosts(b"a\n-oProxyCommand=x\n", &["--hosts: cannot use `hosts`", "-oProxyCommand=x"]);
+    hosts(b"a\n-oProxyCommand=x\n", &["--hosts: cannot use `hosts`: line 2: ", "-oProxyCommand=x"]);
     hosts(b"a\xff\n", &["--hosts: cannot use `hosts`"]);
     let many: String = (0..2000).map(|number| format!("host{number}\n")).collect();
     hosts(many.as_bytes(), &["2000 hosts are more than 1000"]);
