@@ -253,6 +253,17 @@ fn interrupt_ends_the_agents_of_an_earlier_coordinator() {
     assert!(ended.wall < SOON);
 }
 
+#[cfg(any(target_os = "linux", target_os = "android"))] // `/dev/full`.
+#[test]
+fn detached_run_whose_id_cannot_be_written_is_an_error() {
+    let on = OnAgents::new();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
+    let mut command = on.command("run --on local:1 --detach");
+    let ended = Run::start(command.args(["true", ":::", "1"]).stdout(full)).wait().exit_code(255);
+    assert!(ended.err.contains("cannot write to standard output"), "{}", ended.err);
+    Run::start(&on.command("attach last")).wait().exit_code(0);
+}
+
 #[test]
 fn interrupt_may_detach() {
     let on = OnAgents::new();
