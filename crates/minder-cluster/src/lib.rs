@@ -13,7 +13,8 @@
 //! | [`spool`] | `spool/{arguments,index,count}` | the arguments of each job |
 //!
 //! Journals, and which of their events count, are in `minder_record::merge`. An agent on a host without that
-//! directory is connected by [`ssh`], with the messages of [`protocol`] and the files of [`transfer`].
+//! directory is connected by [`ssh`], with the messages of [`protocol`] and the files of [`transfer`]. The
+//! module [`flow`] limits what is on its way.
 //!
 //! This crate declares no flag and prints nothing. Its interface may change with every release.
 //!
@@ -28,6 +29,7 @@ pub mod round;
 pub mod spool;
 pub mod transfer;
 pub mod protocol;
+pub mod flow;
 pub mod ssh;
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 //! | `Finish`: no job follows | `Journal`: lines for the journal |
 //! | `Cancel`: end the jobs that run | `End`: everything was sent |
 //! | `Beat`: the answer to one | `Beat`: a number, every [`BEAT_INTERVAL`] |
+//! | `Taken`: the oldest part was taken | `Taken`: the oldest part was taken |
 //!
 //! Both notice a dead link without comparing clocks. The agent kills its jobs if the newest beat that was
 //! answered was *sent* more than [`AGENT_SILENCE_MAX`] ago. The link counts the agent as lost if it
@@ -34,11 +35,11 @@ use serde::{Deserialize, Serialize};
 use crate::transfer::{Part, PartKind};
 
 /// The version of the messages. Both ends have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The longest message: a line of a journal, and its kind.
 pub const MESSAGE_MAX: usize = minder_record::codec::LINE_MAX + 1;
 /// The most bytes of output in one message.
-pub const OUTPUT_MAX: usize = 256 << 10;
+pub const OUTPUT_MAX: usize = 64 << 10;
 /// The time between two beats.
 pub const BEAT_INTERVAL: Duration = Duration::from_secs(5);
 /// An agent kills its jobs if the newest beat that was answered is older.
@@ -131,6 +132,8 @@ pub enum ToAgent {
     Cancel,
     /// The beat with this number has arrived.
     Beat(u64),
+    /// The oldest message with [`FromAgent::bulk`] was taken.
+    Taken,
 }
 
 /// A message of an agent.
@@ -168,8 +171,33 @@ pub enum FromAgent {
     Journal(Vec<u8>),
     /// It works.
     Beat(u64),
+    /// The oldest message with [`ToAgent::bulk`] was taken.
+    Taken,
     /// Nothing follows.
     End,
+}
+
+impl ToAgent {
+    /// Returns the number of bytes that a [`Flow`](crate::flow::Flow) counts, if the agent answers this
+    /// message.
+    pub fn bulk(&self) -> Option<usize> {
+        match self {
+            Self::File(part) | Self::Shared(part) => Some(part.bytes.len()),
+            _ => None,
+        }
+    }
+}
+
+impl FromAgent {
+    /// Returns the number of bytes that a [`Flow`](crate::flow::Flow) counts, if the link answers this
+    /// message.
+    pub fn bulk(&self) -> Option<usize> {
+        match self {
+            Self::Output { bytes, .. } | Self::Journal(bytes) => Some(bytes.len()),
+            Self::File { part, .. } => Some(part.bytes.len()),
+            _ => None,
+        }
+    }
 }
 
 const START: u8 = b's';
@@ -187,6 +215,7 @@ const UNFIT: u8 = b'u';
 const FILE: u8 = b'F';
 const MISSING: u8 = b'm';
 const SHARED: u8 = b'S';
+const TAKEN: u8 = b't';
 
 /// A message that can be sent.
 pub trait Message: Sized {
@@ -238,6 +267,7 @@ impl Message for ToAgent {
             Self::Finish => out.push(FINISH),
             Self::Cancel => out.push(CANCEL),
             Self::Beat(number) => write_number(BEAT, *number, out),
+            Self::Taken => out.push(TAKEN),
         }
     }
 
@@ -260,6 +290,7 @@ impl Message for ToAgent {
             FINISH => Self::Finish,
             CANCEL => Self::Cancel,
             BEAT => Self::Beat(take_number(&mut content)?),
+            TAKEN => Self::Taken,
             _ => return None,
         })
     }
@@ -293,6 +324,7 @@ impl Message for FromAgent {
                 out.extend(lines);
             }
             Self::Beat(number) => write_number(BEAT, *number, out),
+            Self::Taken => out.push(TAKEN),
             Self::End => out.push(END),
         }
     }
@@ -318,6 +350,7 @@ impl Message for FromAgent {
             }
             JOURNAL => Self::Journal(content.to_vec()),
             BEAT => Self::Beat(take_number(&mut content)?),
+            TAKEN => Self::Taken,
             END => Self::End,
             _ => return None,
         })

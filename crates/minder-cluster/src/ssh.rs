@@ -27,6 +27,8 @@ use crate::protocol::{self, Decoder, FromAgent, Hello, Message as _, ToAgent};
 const GREETING_MAX: Duration = Duration::from_secs(20);
 /// The time in which a host has to take one part of the program.
 const COPY_SILENCE_MAX: Duration = Duration::from_secs(20);
+/// The time in which it has to start a program that was copied. Megabytes of it may still be on their way.
+const COPIED_MAX: Duration = Duration::from_secs(120);
 /// What a shell may write before it starts an agent, as some files of its start do.
 const NOISE_MAX: usize = 64 << 10;
 /// The most bytes of error messages that are kept.
@@ -38,8 +40,14 @@ const COPY_BYTES: usize = 256 << 10;
 /// The time in which ssh has to end after its input was closed.
 const CLOSE_MAX: Duration = Duration::from_secs(2);
 
+/// The beginning of the mark of a connection. A key follows.
+pub const MARK: &str = "minder-";
+
 /// Finds the program on the host, and starts the agent. It is one line, as csh wants it. `$1` marks what it
 /// says, `$2` is the version, `$3` the path here, and `$4` the length. It exits if its input ends.
+///
+/// It waits for the agent, and removes what one leaves that was killed. It then exits with 255, as ssh does
+/// when the connection fails: processes of that agent may still be about to end.
 const SCRIPT: &str = concat!(
     r#"n=$1 v=$2 p=$3 s=$4; "#,
     r#"q() { [ -x "$1" ] && [ "$(($(wc -c <"$1")))" -eq "$s" ]; }; "#,
@@ -58,7 +66,9 @@ const SCRIPT: &str = concat!(
     r#"if head -c "$s" >"$t" && chmod 700 "$t" && q "$t"; then mv -f "$t" "$f" || exit 1; "#,
     r#"else rm -f "$t"; echo "cannot run programs in $c" >&2; exit 1; fi; "#,
     r#"fi; fi; "#,
-    r#"exec "$f" agent --serve "$n""#,
+    r#""$f" agent --serve "$n"; r=$?; "#,
+    r#"d=${TMPDIR:-/tmp}/minder-agent-${n#minder-}; rm -rf "$d" "$d.new"; "#,
+    r#"[ $r -le 125 ] || r=255; exit $r"#,
 );
 
 /// A host that runs jobs.
@@ -93,7 +103,7 @@ impl FromStr for Host {
             None => (None, text),
         };
         let is_number = |jobs: &str| jobs.parse::<u32>().is_ok_and(|jobs| jobs > 0);
-        let is_name = |login: &str| !login.is_empty() && !login.contains([' ', '\t', '/']);
+        let is_name = |login: &str| !login.is_empty() && !login.contains([' ', '\t', '/', ',']);
         // ssh would take it for an option.
         let is_odd = login.starts_with(['-', '@', '.']);
         if !is_name(login) || is_odd || login.chars().any(char::is_control) {
@@ -184,7 +194,7 @@ impl Connection {
         program: &Program,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<(Self, Hello), Failed> {
-        let mark = format!("minder-{}", AgentKey::random());
+        let mark = format!("{MARK}{}", AgentKey::random());
         let mut connection = Self::start(ssh, host, program, &mark)
             .map_err(|error| Failed::final_(format!("cannot start ssh: {error}")))?;
         let greeted = connection.greet(&mark, program, stop);
@@ -253,7 +263,7 @@ impl Connection {
                     check_target(&target, &program.version)?;
                     self.outgoing.extend(b"copy\n");
                     self.copy(program, stop)?;
-                    until = Instant::now() + GREETING_MAX;
+                    until = Instant::now() + COPIED_MAX;
                 }
                 "hello" => break,
                 _ => (),
@@ -555,7 +565,8 @@ fn complaints(errors: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(errors);
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("Warning: Permanently added"));
-    lines.map(str::to_owned).collect()
+    // The agent writes its name before its own messages.
+    lines.map(|line| line.strip_prefix("minder: ").unwrap_or(line).to_owned()).collect()
 }
 
 /// Returns why ssh has ended, by the last line that it has written.
@@ -588,7 +599,7 @@ mod tests {
         assert_eq!(host("alpha"), Ok((None, "alpha".to_owned())));
         assert_eq!(host("8/ann@alpha"), Ok((Some("8".to_owned()), "ann@alpha".to_owned())));
         assert_eq!(host("2/:"), Ok((Some("2".to_owned()), ":".to_owned())));
-        for text in ["", "0/a", "x/a", "a b", "-oProxyCommand=x", "2/-x", "a/", "1/2/a", "a\nb"] {
+        for text in ["", "0/a", "x/a", "a b", "-oProxyCommand=x", "2/-x", "a/", "1/2/a", "a\nb", "a,b"] {
             assert!(text.parse::<Host>().is_err(), "{text:?}");
         }
     }

@@ -16,7 +16,7 @@ use minder_record::event::OsBytes;
 use crate::file::named;
 
 /// The most bytes of one part.
-pub const PART_MAX: usize = 256 << 10;
+pub const PART_MAX: usize = 64 << 10;
 /// The most files and directories below one name.
 const FILES_MAX: usize = 1_000_000;
 
@@ -198,6 +198,7 @@ fn read_part(file: &mut File, path: &Path) -> io::Result<Vec<u8>> {
 pub struct Receiver {
     dir: PathBuf,
     open: Option<Incoming>,
+    has_ended: bool,
 }
 
 #[derive(Debug)]
@@ -218,7 +219,7 @@ impl Drop for Incoming {
 impl Receiver {
     /// Creates one for files whose names are relative to a directory.
     pub fn new(dir: PathBuf) -> Self {
-        Self { dir, open: None }
+        Self { dir, open: None, has_ended: false }
     }
 
     /// Writes a part. Returns where the file is, when it is complete.
@@ -233,9 +234,18 @@ impl Receiver {
         result
     }
 
+    /// Removes the file that was begun. Later parts are refused.
+    pub fn end(&mut self) {
+        self.open = None;
+        self.has_ended = true;
+    }
+
     fn try_take(&mut self, part: &Part) -> io::Result<Option<PathBuf>> {
         let path = self.dir.join(part.name.to_os());
         let failed = |error: io::Error| named("cannot write", &path, &error);
+        if self.has_ended {
+            return Err(failed(io::ErrorKind::Interrupted.into()));
+        }
         match part.kind {
             PartKind::Directory => {
                 fs::create_dir_all(&path).map_err(failed)?;
@@ -337,7 +347,14 @@ mod tests {
         receiver.take(&part).expect("write");
         let other = Part { name: "y".into(), kind: PartKind::Last, ..part };
         assert!(receiver.take(&other).is_err());
-        assert_eq!(fs::read_dir(to.path()).expect("list").count(), 0);
+        let left = || fs::read_dir(to.path()).expect("list").count();
+        assert_eq!(left(), 0);
+        let part = Part { name: "x".into(), kind: PartKind::First, ..other };
+        receiver.take(&part).expect("write");
+        assert_eq!(left(), 1);
+        receiver.end();
+        assert!(receiver.take(&part).is_err());
+        assert_eq!(left(), 0);
     }
 
     #[test]

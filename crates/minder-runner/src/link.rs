@@ -19,6 +19,7 @@ use anyhow::{Context, Result, bail};
 use minder::Signal;
 use minder::guard::ProcessGuard;
 use minder::poll::Waker;
+use minder_cluster::flow::Flow;
 use minder_cluster::protocol::{
     AGENT_END_MAX, AGENT_SILENCE_MAX, FromAgent, LINK_SILENCE_MAX, Start, ToAgent,
 };
@@ -27,7 +28,7 @@ use minder_cluster::ssh::{Connection, Host, Program, Received};
 use minder_os::files::{open_private_file, write_all_at};
 use minder_os::sync::{Condvar, Mutex};
 use minder_record::codec;
-use minder_record::event::{AttemptFinished, JournalEvent};
+use minder_record::event::{AttemptFinished, FAILED, JournalEvent};
 use minder_record::writer::output_path;
 
 use crate::agent::Agent;
@@ -76,6 +77,8 @@ pub struct LinkConfig {
     pub grace: Duration,
     /// `true` if each step waits for the disk.
     pub sync: bool,
+    /// `true` if only errors are said.
+    pub is_quiet: bool,
 }
 
 /// Works on a run until no job is left, the run is cancelled, or the host cannot be reached. `say` gets lines
@@ -85,7 +88,7 @@ pub struct LinkConfig {
 /// The host cannot be reached, or a file cannot be written.
 pub fn work(config: &LinkConfig, guard: &mut ProcessGuard, say: &dyn Fn(&str)) -> Result<()> {
     let round = Round::open(&config.agent.run, config.agent.attempt)?;
-    let mut stop = Stop { round: &round, guard, looked: Instant::now(), is_asked: false };
+    let mut stop = Stop { round: &round, guard, looked: Instant::now(), is_asked: false, signals: 0 };
     let mut failures = 0;
     let mut tries = TRIES;
     loop {
@@ -93,7 +96,7 @@ pub fn work(config: &LinkConfig, guard: &mut ProcessGuard, say: &dyn Fn(&str)) -
         let why = match connected {
             _ if stop.is_asked => return Ok(()),
             Ok((connection, _)) => {
-                if connection.has_copied() {
+                if connection.has_copied() && !config.is_quiet {
                     say(&format!("{}: copied minder {}", config.host, config.program.version));
                 }
                 failures = 0;
@@ -125,14 +128,17 @@ struct Stop<'a> {
     guard: &'a mut ProcessGuard,
     looked: Instant,
     is_asked: bool,
+    /// How many signals have asked it to end.
+    signals: u32,
 }
 
 impl Stop<'_> {
     fn look(&mut self) -> bool {
         let is_end = |signal| matches!(signal, Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT);
         while let Some(signal) = self.guard.next_signal() {
-            self.is_asked |= is_end(signal);
+            self.signals += u32::from(is_end(signal));
         }
+        self.is_asked |= self.signals > 0;
         if self.looked.elapsed() >= Duration::from_secs(1) {
             self.looked = Instant::now();
             self.is_asked |= self.round.is_cancelled().unwrap_or(false);
@@ -222,6 +228,8 @@ struct Session<'a> {
     say: &'a dyn Fn(&str),
     outputs: Files,
     files: LinkFiles,
+    /// Parts of files that the host has not taken yet.
+    flow: Flow,
     missing: u32,
     room: Arc<Room>,
     /// How many jobs the host runs at once, and how many it has.
@@ -232,23 +240,31 @@ struct Session<'a> {
     measured: (Instant, u64),
     rate: u64,
     is_finished: bool,
+    /// The journal has an end, and the host says in it that it has failed.
     is_over: bool,
+    has_failed: bool,
     /// When the last beat was answered.
     answered: Instant,
 }
 
 impl<'a> Session<'a> {
     /// Becomes an agent, and tells the host what there is to do.
-    fn begin(config: &'a LinkConfig, connection: Connection, say: &'a dyn Fn(&str)) -> Result<Self> {
+    fn begin(config: &'a LinkConfig, mut connection: Connection, say: &'a dyn Fn(&str)) -> Result<Self> {
+        let files = LinkFiles::new(&config.files)?;
+        if !connection.send(&ToAgent::Start(Box::new(config.start.clone()))) {
+            bail!("{}: the command of the run is too long", config.host);
+        }
+        // The last step that may fail: from here on the journal gets an end.
         let agent = Arc::new(Agent::start(&config.agent, config.host.login.clone(), config.sync)?);
         let outputs = Files::new(agent.journal.dir().to_owned(), config.sync);
-        let mut session = Self {
+        Ok(Self {
             config,
             connection,
             agent,
             say,
             outputs,
-            files: LinkFiles::new(&config.files)?,
+            files,
+            flow: Flow::new(),
             missing: 0,
             room: Arc::default(),
             slots: 0,
@@ -258,21 +274,20 @@ impl<'a> Session<'a> {
             rate: 0,
             is_finished: false,
             is_over: false,
+            has_failed: false,
             answered: Instant::now(),
-        };
-        if !session.connection.send(&ToAgent::Start(Box::new(config.start.clone()))) {
-            bail!("{}: the command of the run is too long", config.host);
-        }
-        Ok(session)
+        })
     }
 
     /// Passes jobs and results until the end.
     fn run(mut self, stop: &mut Stop<'_>) -> Result<End> {
-        if let Some(why) = self.wait_ready(stop)? {
-            return self.close(stop, Ok(End::Lost(why)));
-        }
-        if stop.is_asked {
-            return self.close(stop, Ok(End::Finished));
+        let not_ready = match self.wait_ready(stop) {
+            Ok(None) if stop.is_asked => Some(Ok(End::Finished)),
+            Ok(why) => why.map(|why| Ok(End::Lost(why))),
+            Err(error) => Some(Err(error)),
+        };
+        if let Some(ended) = not_ready {
+            return self.close(stop, ended);
         }
         let is_cancelled = AtomicBool::new(false);
         let failure = Mutex::new(None);
@@ -341,17 +356,14 @@ impl<'a> Session<'a> {
     fn wait_ready(&mut self, stop: &mut Stop<'_>) -> Result<Option<String>> {
         let until = Instant::now() + READY_MAX;
         while !stop.look() {
-            match self.connection.next(Instant::now() + LOOK)? {
+            match self.next()? {
                 Received::Message(FromAgent::Ready(slots)) => {
                     self.slots = slots.max(1);
                     // Its time begins when it begins, which was before.
                     self.answered = Instant::now();
                     return Ok(None);
                 }
-                Received::Message(FromAgent::Refused(why)) => bail!("{}: {why}", self.config.host),
-                Received::Message(FromAgent::Beat(number)) => self.answer(number),
-                Received::Message(FromAgent::Journal(lines)) => self.take_journal(&lines)?,
-                Received::Message(_) => (),
+                Received::Message(message) => _ = self.take(message)?,
                 Received::Closed => return Ok(Some(self.connection.why_closed().text)),
                 Received::Nothing if Instant::now() >= until => {
                     return Ok(Some(format!("no answer within {} s", READY_MAX.as_secs())));
@@ -379,13 +391,15 @@ impl<'a> Session<'a> {
                 cancelled = Some(Instant::now());
                 self.connection.send(&ToAgent::Cancel);
             }
-            if cancelled.is_some_and(|since| since.elapsed() > self.config.grace + Duration::from_secs(4)) {
+            let is_late = |since: Instant| since.elapsed() > self.config.grace + Duration::from_secs(4);
+            // When the connection ends, the host kills its jobs.
+            if stop.signals > 1 || cancelled.is_some_and(is_late) {
                 return Ok(End::Finished);
             }
             if cancelled.is_none() {
                 self.send_jobs(jobs)?;
             }
-            match self.connection.next(Instant::now() + LOOK)? {
+            match self.next()? {
                 Received::Message(message) => {
                     if self.take(message)? {
                         return Ok(End::Finished);
@@ -401,6 +415,12 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Waits a moment for the next message.
+    fn next(&mut self) -> Result<Received> {
+        let next = self.connection.next(Instant::now() + LOOK);
+        next.with_context(|| self.config.host.to_string())
+    }
+
     /// Sends as many jobs as the host needs until it is asked again.
     fn send_jobs(&mut self, jobs: &Receiver<NextJob>) -> Result<()> {
         let (since, count) = self.measured;
@@ -412,10 +432,13 @@ impl<'a> Session<'a> {
         }
         let ahead = (self.rate / AHEAD).min(AHEAD_MAX);
         let most = self.slots + ahead.max(1);
-        while self.connection.queued() < QUEUED_MAX {
+        while self.connection.queued() < QUEUED_MAX && self.flow.may_send() {
             if let Some(message) = self.files.next()? {
+                if let Some(bytes) = message.bulk() {
+                    self.flow.sent(bytes, Instant::now());
+                }
                 let is_sent = self.connection.send(&message);
-                if let ToAgent::Job { number, .. } = message
+                if let ToAgent::Job { number, .. } | ToAgent::Unfit { number, .. } = message
                     && !is_sent
                 {
                     let why = "its arguments are too long to be sent".to_owned();
@@ -456,8 +479,10 @@ impl<'a> Session<'a> {
 
     /// Takes a message of the host. Returns whether it was the last one.
     fn take(&mut self, message: FromAgent) -> Result<bool> {
+        let is_bulk = message.bulk().is_some();
         match message {
             FromAgent::Beat(number) => self.answer(number),
+            FromAgent::Taken => self.flow.taken(Instant::now()),
             FromAgent::Output { file, bytes } => self.outputs.append(&file, &bytes)?,
             FromAgent::File { job, part } => {
                 self.files.take(job, &part).with_context(|| self.config.host.to_string())?;
@@ -472,9 +497,15 @@ impl<'a> Session<'a> {
                 }
             }
             FromAgent::Journal(lines) => self.take_journal(&lines)?,
+            FromAgent::End if self.has_failed => {
+                bail!("{}: {}", self.config.host, self.connection.why_closed().text)
+            }
             FromAgent::End => return Ok(true),
             FromAgent::Refused(why) => bail!("{}: {why}", self.config.host),
             FromAgent::Hello(_) | FromAgent::Ready(_) => (),
+        }
+        if is_bulk {
+            self.connection.send(&ToAgent::Taken);
         }
         Ok(false)
     }
@@ -486,7 +517,10 @@ impl<'a> Session<'a> {
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             match codec::decode(line.strip_suffix(b"\n").unwrap_or(line)) {
                 Ok(JournalEvent::JobFinished(job)) => ended.push_back(job.job),
-                Ok(JournalEvent::AttemptFinished(_)) => self.is_over = true,
+                Ok(JournalEvent::AttemptFinished(end)) => {
+                    self.is_over = true;
+                    self.has_failed = end.why.as_deref() == Some(FAILED);
+                }
                 Ok(JournalEvent::AttemptStarted(_) | JournalEvent::Claimed(_) | JournalEvent::Sealed(_)) => {
                     continue;
                 }

@@ -25,6 +25,9 @@ use crate::read_range::read_range;
 
 /// The time that agents have to end beyond that of their jobs.
 const END_EXTRA: Duration = Duration::from_secs(5);
+/// The time that agents have to end after a second request, which lets them kill their jobs. Then their
+/// journals have an end, and the next attempt does not wait for them.
+const HURRY_MAX: Duration = Duration::from_secs(5);
 /// The time between two looks at signals while agents end.
 const SIGNAL_PAUSE: Duration = Duration::from_millis(50);
 /// The time between two looks at the beats of agents that other processes have started.
@@ -186,6 +189,7 @@ fn end_all(
     for mut agent in agents {
         ending.extend(agent.start_kill(how).ok().map(|kill| (agent, kill)));
     }
+    let mut hurries = [Termination::graceful(HURRY_MAX), Termination::IMMEDIATE].into_iter();
     let mut has_hurried = false;
     loop {
         ending.retain_mut(|(agent, kill)| {
@@ -198,10 +202,12 @@ fn end_all(
         if Instant::now() >= until {
             break;
         }
-        if !has_hurried && is_urgent() {
+        if is_urgent()
+            && let Some(how) = hurries.next()
+        {
             has_hurried = true;
             for (agent, kill) in &mut ending {
-                if let Ok(hurried) = agent.start_kill(Termination::IMMEDIATE) {
+                if let Ok(hurried) = agent.start_kill(how) {
                     *kill = hurried;
                 }
             }

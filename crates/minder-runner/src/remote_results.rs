@@ -354,13 +354,13 @@ impl RemoteResults {
             let is_cancelled = |round: &Arc<Round>| round.is_cancelled().unwrap_or(false);
             if total.is_none() {
                 self.agents.report();
-                bail!("all agents have ended before the input was read to its end");
+                bail!("no host works on the run any more, and its input was not read to its end");
             }
             if self.rounds.values().any(is_cancelled) {
                 bail!("the run was cancelled, and {left} left{hint}");
             }
             self.agents.report();
-            bail!("all agents have ended, and {left} left{hint}");
+            bail!("no host works on the run any more, and {left} left{hint}");
         };
         let mut left = JobSet::default();
         for job in self.earlier.jobs.iter().flat_map(JobSet::jobs) {

@@ -14,10 +14,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use minder::guard::Watchdog;
+use minder_cluster::flow::Flow;
 use minder_cluster::protocol::{
     AGENT_SILENCE_MAX, BEAT_INTERVAL, Decoder, FromAgent, Hello, JobsDir, MESSAGE_MAX, Message as _,
     OUTPUT_MAX, Start, ToAgent, VERSION,
 };
+use minder_cluster::ssh::MARK;
 use minder_cluster::transfer::{Receiver, Sender, place, remove};
 use minder_os::files::{create_private_dir, create_private_file, open_no_follow};
 use minder_os::sync::{Condvar, Mutex};
@@ -35,10 +37,12 @@ use crate::text::os_error_text;
 const DIR_PREFIX: &str = "minder-agent-";
 /// The file in a private directory that is locked as long as its agent works.
 const LOCK: &str = "lock";
+/// What follows the name of a private directory until it is locked.
+const UNLOCKED: &str = "new";
 /// The time in which an agent has to end after its link was lost.
 const END_MAX: Duration = Duration::from_secs(3);
-/// The time in which the last messages have to be sent.
-const FLUSH_MAX: Duration = Duration::from_secs(20);
+/// The time between two looks whether the link still answers.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Says hello, and waits for what there is to do. `mark` begins the line before the first message.
 ///
@@ -92,23 +96,31 @@ pub fn enter_dir(dir: &JobsDir, run: &Path) -> Result<()> {
 }
 
 /// Creates the private directory of an agent, and in it that of the run, with this id. Removes those that
-/// agents have left which were killed.
+/// agents have left which were killed. The name has the key of `mark`, so that the shell which waits for the
+/// agent knows it.
 ///
 /// # Errors
 /// A directory cannot be created.
-pub fn create_dir(run: &str) -> Result<PathBuf> {
-    let temporary = std::env::temp_dir();
-    let entries = fs::read_dir(&temporary).into_iter().flatten().flatten();
+pub fn create_dir(run: &str, mark: &str) -> Result<PathBuf> {
+    let key = mark.strip_prefix(MARK).and_then(|key| key.parse().ok()).unwrap_or_else(AgentKey::random);
+    create_dir_in(&std::env::temp_dir(), run, key)
+}
+
+fn create_dir_in(temporary: &Path, run: &str, key: AgentKey) -> Result<PathBuf> {
+    let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| is_private_name(entry.file_name().to_str())) {
         remove_left(&entry.path());
     }
-    let dir = temporary.join(format!("{DIR_PREFIX}{}", AgentKey::random()));
+    let dir = temporary.join(format!("{DIR_PREFIX}{key}"));
+    let unlocked = dir.with_extension(UNLOCKED);
     let create = || -> io::Result<PathBuf> {
-        create_private_dir(&dir)?;
-        let lock = create_private_file(&dir.join(LOCK))?;
+        // Another agent that begins would remove a directory that is not locked yet.
+        create_private_dir(&unlocked)?;
+        let lock = create_private_file(&unlocked.join(LOCK))?;
         lock.lock()?;
         // It is locked until this process ends, however it ends.
         std::mem::forget(lock);
+        fs::rename(&unlocked, &dir)?;
         let run = dir.join(run);
         create_private_dir(&run)?;
         Ok(run)
@@ -152,6 +164,8 @@ pub(crate) struct Served {
     journal: Arc<JournalWriter>,
     /// The directory of the jobs.
     dir: PathBuf,
+    /// The files of the link.
+    receiver: Mutex<Receiver>,
     state: Mutex<State>,
     /// Notified of each change.
     changed: Condvar,
@@ -186,6 +200,12 @@ struct State {
     beats: VecDeque<(u64, Instant)>,
     /// When the newest beat was sent that was answered.
     answered: Instant,
+    /// What kills the jobs if this process does not.
+    watchdog: Option<Watchdog>,
+    /// What the link has not taken yet.
+    flow: Flow,
+    /// How many messages of the link have been taken, which it does not know yet.
+    taken: usize,
     /// The journal may have grown.
     has_news: bool,
     /// No job runs any more.
@@ -212,13 +232,18 @@ impl Served {
             lost: None,
             beats: VecDeque::new(),
             answered: Instant::now(),
+            watchdog: None,
+            flow: Flow::new(),
+            taken: 0,
             has_news: false,
             has_ended: false,
             is_over: false,
             is_flushed: false,
         };
         let dir = std::env::current_dir().context("cannot find the working directory")?;
-        let served = Arc::new(Self { journal, dir, state: Mutex::new(state), changed: Condvar::new() });
+        let receiver = Mutex::new(Receiver::new(dir.clone()));
+        let state = Mutex::new(state);
+        let served = Arc::new(Self { journal, dir, receiver, state, changed: Condvar::new() });
         // They end with the process: the one reads until the link ends, which is later.
         for run in [Self::listen, Self::send] {
             let served = Arc::clone(&served);
@@ -257,8 +282,14 @@ impl Served {
     /// Waits until the journal, which is complete, has been sent, and removes the private directory.
     pub(crate) fn finish(&self, removed: &[PathBuf]) {
         self.change(|state| state.is_over = true);
-        let waits = |state: &mut State| !state.is_flushed && state.lost.is_none();
-        drop(self.changed.wait_timeout_while(self.state.lock(), FLUSH_MAX, waits));
+        let mut state = self.state.lock();
+        while !state.is_flushed && state.lost.is_none() {
+            state.check_answers();
+            state = self.changed.wait_timeout(state, LOOK);
+        }
+        drop(state);
+        // The process ends while a thread may have written half of a file.
+        self.receiver.lock().end();
         remove(&self.dir, removed);
         // The directory of the agent is in `agents` of that of the run.
         if let Some(run) = self.journal.dir().ancestors().nth(2) {
@@ -271,16 +302,10 @@ impl Served {
     pub(crate) fn watch(&self, watchdog: Option<Watchdog>, cancel: impl FnOnce(), fail: impl FnOnce(String)) {
         let mut cancel = Some(cancel);
         let mut state = self.state.lock();
+        state.watchdog = watchdog;
         loop {
             let is_cancelled = state.is_cancelled && cancel.is_some();
-            let silence = state.answered.elapsed();
-            if let Some(watchdog) = watchdog {
-                // It kills the jobs if this process hangs or is stopped.
-                watchdog.set_deadline(Some(AGENT_SILENCE_MAX.saturating_sub(silence) + END_MAX));
-            }
-            if silence > AGENT_SILENCE_MAX {
-                state.lost.get_or_insert_with(|| format!("no answer for {} s", silence.as_secs()));
-            }
+            state.check_answers();
             if let Some(why) = state.lost.clone() {
                 drop(state);
                 self.changed.notify_all();
@@ -293,12 +318,9 @@ impl Served {
                 continue;
             }
             if state.has_ended {
-                if let Some(watchdog) = watchdog {
-                    watchdog.set_deadline(Some(FLUSH_MAX + END_MAX));
-                }
                 return;
             }
-            state = self.changed.wait_timeout(state, Duration::from_secs(1));
+            state = self.changed.wait_timeout(state, LOOK);
         }
     }
 
@@ -323,7 +345,6 @@ impl Served {
     /// Takes the messages of the link.
     fn listen(&self) {
         let mut decoder = Decoder::new();
-        let mut receiver = Receiver::new(self.dir.clone());
         let mut buffer = vec![0; 64 << 10];
         let mut stdin = io::stdin().lock();
         let why = loop {
@@ -333,20 +354,20 @@ impl Served {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => break os_error_text(&error),
             };
-            if let Err(error) = self.take(&mut decoder, &buffer[..count], &mut receiver) {
+            if let Err(error) = self.take(&mut decoder, &buffer[..count]) {
                 break error.to_string();
             }
         };
         self.change(|state| state.lost = Some(why));
     }
 
-    fn take(&self, decoder: &mut Decoder, mut bytes: &[u8], receiver: &mut Receiver) -> io::Result<()> {
+    fn take(&self, decoder: &mut Decoder, mut bytes: &[u8]) -> io::Result<()> {
         while let Some(message) = decoder.next(&mut bytes)? {
-            // Without the lock: the disk may be slow.
+            // Without the lock of the state: the disk may be slow.
             let file_error = match &message {
-                ToAgent::File(part) => receiver.take(part).err(),
+                ToAgent::File(part) => self.receiver.lock().take(part).err(),
                 ToAgent::Shared(part) => {
-                    receiver.take(part)?;
+                    self.receiver.lock().take(part)?;
                     None
                 }
                 _ => None,
@@ -364,37 +385,24 @@ impl Served {
     }
 
     fn try_send(&self) -> io::Result<()> {
-        let mut copied = Copied::default();
-        let mut next_beat = Instant::now();
-        let mut number = 0;
-        let mut bytes = Vec::new();
+        let mut copied = Copied::new();
         loop {
             let state = self.state.lock();
-            let pause = next_beat.saturating_duration_since(Instant::now());
             let waits = |state: &mut State| {
-                !state.has_news && !state.is_over && state.slots.is_none() && state.lost.is_none()
+                !state.has_news && !state.is_over && !state.has_signs() && state.lost.is_none()
             };
-            let mut state = self.changed.wait_timeout_while(state, pause, waits);
+            let mut state = self.changed.wait_timeout_while(state, copied.signs.pause(), waits);
             if state.lost.is_some() || state.is_flushed {
                 return Ok(());
             }
-            if let Some(slots) = state.slots.take() {
-                FromAgent::Ready(slots).encode(&mut bytes);
-            }
-            if Instant::now() >= next_beat {
-                number += 1;
-                next_beat = Instant::now() + BEAT_INTERVAL;
-                // Before it is sent: an answer cannot come earlier.
-                state.beats.push_back((number, Instant::now()));
-                FromAgent::Beat(number).encode(&mut bytes);
-            }
             state.has_news = false;
             let is_over = state.is_over;
+            let signs = copied.signs.take(&mut state);
             drop(state);
-            write(&bytes)?;
-            bytes.clear();
+            write(&signs)?;
             copied.send_all(self)?;
             if is_over {
+                let mut bytes = Vec::new();
                 FromAgent::End.encode(&mut bytes);
                 write(&bytes)?;
                 self.change(|state| state.is_flushed = true);
@@ -404,8 +412,58 @@ impl Served {
     }
 }
 
+/// What an agent says beside what it records.
+#[derive(Debug)]
+struct Signs {
+    next_beat: Instant,
+    number: u64,
+}
+
+impl Signs {
+    /// Returns the time until the next beat.
+    fn pause(&self) -> Duration {
+        self.next_beat.saturating_duration_since(Instant::now())
+    }
+
+    /// Takes the messages that are due.
+    fn take(&mut self, state: &mut State) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if let Some(slots) = state.slots.take() {
+            FromAgent::Ready(slots).encode(&mut bytes);
+        }
+        for _ in 0..std::mem::take(&mut state.taken) {
+            FromAgent::Taken.encode(&mut bytes);
+        }
+        if self.pause().is_zero() {
+            self.number += 1;
+            self.next_beat = Instant::now() + BEAT_INTERVAL;
+            // Before it is sent: an answer cannot come earlier.
+            state.beats.push_back((self.number, Instant::now()));
+            FromAgent::Beat(self.number).encode(&mut bytes);
+        }
+        bytes
+    }
+}
+
 impl State {
+    /// Notes that there is no link any more, if it has not answered for long.
+    fn check_answers(&mut self) {
+        let silence = self.answered.elapsed();
+        if let Some(watchdog) = self.watchdog {
+            // It kills the jobs if this process hangs or is stopped.
+            watchdog.set_deadline(Some(AGENT_SILENCE_MAX.saturating_sub(silence) + END_MAX));
+        }
+        if silence > AGENT_SILENCE_MAX {
+            self.lost.get_or_insert_with(|| format!("no answer for {} s", silence.as_secs()));
+        }
+    }
+
+    fn has_signs(&self) -> bool {
+        self.slots.is_some() || self.taken > 0
+    }
+
     fn take(&mut self, message: ToAgent, file_error: Option<io::Error>) {
+        self.taken += usize::from(message.bulk().is_some());
         match message {
             ToAgent::Job { number, columns, returned, removed } => {
                 let paths = |names: &[OsBytes]| names.iter().map(|name| name.to_os().into()).collect();
@@ -435,6 +493,7 @@ impl State {
                     self.file_error.get_or_insert_with(|| os_error_text(&error));
                 }
             }
+            ToAgent::Taken => self.flow.taken(Instant::now()),
             ToAgent::Start(_) | ToAgent::Shared(_) => (),
         }
     }
@@ -445,14 +504,20 @@ fn arguments(columns: &[OsBytes]) -> JobArgs {
 }
 
 /// How much of the files of an agent was sent.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Copied {
+    signs: Signs,
     journal: u64,
     outputs: BTreeMap<String, u64>,
     buffer: Vec<u8>,
 }
 
 impl Copied {
+    fn new() -> Self {
+        let signs = Signs { next_beat: Instant::now(), number: 0 };
+        Self { signs, journal: 0, outputs: BTreeMap::new(), buffer: Vec::new() }
+    }
+
     /// Sends what was appended.
     fn send_all(&mut self, served: &Served) -> io::Result<()> {
         let journal = &served.journal;
@@ -465,20 +530,20 @@ impl Copied {
             if let Ok(name) = entry?.file_name().into_string()
                 && file_kind(&name) == Some(FileKind::Output)
             {
-                self.send_output(&journal.dir().join(&name), &name)?;
+                self.send_output(served, &journal.dir().join(&name), &name)?;
             }
         }
         self.send_journal(served, &journal.dir().join(JOURNAL), until)
     }
 
-    fn send_output(&mut self, path: &Path, name: &str) -> io::Result<()> {
+    fn send_output(&mut self, served: &Served, path: &Path, name: &str) -> io::Result<()> {
         let file = open_no_follow(path)?;
         let until = file.metadata()?.len();
         let mut at = self.outputs.get(name).copied().unwrap_or(0);
         while at < until {
             let bytes = read_part(&file, at, until.min(at + OUTPUT_MAX as u64))?;
             at += bytes.len() as u64;
-            self.write(&FromAgent::Output { file: name.to_owned(), bytes })?;
+            self.write(served, &FromAgent::Output { file: name.to_owned(), bytes })?;
         }
         self.outputs.insert(name.to_owned(), at);
         Ok(())
@@ -487,19 +552,25 @@ impl Copied {
     fn send_journal(&mut self, served: &Served, path: &Path, until: u64) -> io::Result<()> {
         let file = open_no_follow(path)?;
         while self.journal < until {
-            let mut lines = read_part(&file, self.journal, until.min(self.journal + MESSAGE_MAX as u64 - 1))?;
             // A message has whole lines, and no line is longer than a message.
-            let end = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-            lines.truncate(end);
-            if end == 0 {
+            let mut lines = Vec::new();
+            for most in [OUTPUT_MAX, MESSAGE_MAX - 1] {
+                lines = read_part(&file, self.journal, until.min(self.journal + most as u64))?;
+                let end = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+                lines.truncate(end);
+                if end > 0 {
+                    break;
+                }
+            }
+            if lines.is_empty() {
                 return Err(io::ErrorKind::InvalidData.into());
             }
-            self.journal += end as u64;
+            self.journal += lines.len() as u64;
             let files = served.files_of(&lines);
             for (job, files) in &files {
                 self.send_files(served, *job, &files.returned)?;
             }
-            self.write(&FromAgent::Journal(lines))?;
+            self.write(served, &FromAgent::Journal(lines))?;
             for (_, files) in &files {
                 remove(&served.dir, &files.removed);
             }
@@ -517,18 +588,37 @@ impl Copied {
         }
         while !sender.is_done() {
             match sender.next_part() {
-                Ok(Some(part)) => self.write(&FromAgent::File { job, part })?,
+                Ok(Some(part)) => self.write(served, &FromAgent::File { job, part })?,
                 Ok(None) => break,
-                Err(error) => self.write(&FromAgent::Missing { job, why: os_error_text(&error) })?,
+                Err(error) => self.write(served, &FromAgent::Missing { job, why: os_error_text(&error) })?,
             }
         }
         Ok(())
     }
 
-    fn write(&mut self, message: &FromAgent) -> io::Result<()> {
+    /// Writes a message when the link has taken enough of those before it, and beats meanwhile.
+    fn write(&mut self, served: &Served, message: &FromAgent) -> io::Result<()> {
         self.buffer.clear();
         message.encode(&mut self.buffer);
-        write(&self.buffer)
+        loop {
+            let state = served.state.lock();
+            let waits =
+                |state: &mut State| !state.flow.may_send() && !state.has_signs() && state.lost.is_none();
+            let mut state = served.changed.wait_timeout_while(state, self.signs.pause(), waits);
+            if state.lost.is_some() {
+                return Err(io::ErrorKind::NotConnected.into());
+            }
+            let signs = self.signs.take(&mut state);
+            let may_send = state.flow.may_send();
+            if may_send && let Some(bytes) = message.bulk() {
+                state.flow.sent(bytes, Instant::now());
+            }
+            drop(state);
+            write(&signs)?;
+            if may_send {
+                return write(&self.buffer);
+            }
+        }
     }
 }
 
@@ -540,4 +630,21 @@ fn read_part(file: &File, from: u64, to: u64) -> io::Result<Vec<u8>> {
         Ok(())
     })?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_that_begin_at_once_leave_each_other_alone() {
+        let dir = tempfile::tempdir().expect("create directory");
+        let create = || {
+            for _ in 0..50 {
+                create_dir_in(dir.path(), "run", AgentKey::random()).expect("create directory");
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(create))));
+        assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 200);
+    }
 }

@@ -380,6 +380,25 @@ fn halt_ends_the_agents() {
 }
 
 #[test]
+fn run_that_was_interrupted_twice_is_resumed_at_once() {
+    let on = OnAgents::new();
+    let mut command = on.command("run --on local:2 -j1 --grace 60");
+    let script = "trap '' TERM; echo {} >>begun; test -e again || sleep 100; echo {}";
+    let mut run = Run::start(command.args([script, ":::", "1", "2"]));
+    on.wait_for("begun");
+    for _ in 0..2 {
+        run.read_for(Duration::from_millis(400));
+        run.signal(Signal::INT);
+    }
+    run.wait().killed_by(Signal::INT);
+    fs::write(on.dir.path().join("again"), "").expect("write");
+    let begun = Instant::now();
+    let resumed = Run::start(&on.command("resume -k")).wait().exit_code(0);
+    assert_eq!(resumed.text(), "1\n2\n");
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+}
+
+#[test]
 fn run_whose_agents_have_all_ended_can_be_resumed() {
     let on = OnAgents::new();
     let mut command = on.command("run --on local:1 -j1 --lost-after 4");
@@ -389,7 +408,7 @@ fn run_whose_agents_have_all_ended_can_be_resumed() {
     let agent = keys(&on.run_dir()).expect("read agents")[0];
     kill_process(pid_of(&on.run_dir(), agent), Signal::KILL).expect("kill agent");
     let ended = run.wait().exit_code(255);
-    assert!(ended.err.contains("all agents have ended, and 1 job left"), "{}", ended.err);
+    assert!(ended.err.contains("no host works on the run any more, and 1 job left"), "{}", ended.err);
     fs::write(on.dir.path().join("again"), "").expect("write");
     let resumed = Run::start(&on.command("resume")).wait().exit_code(0);
     assert_eq!(resumed.text(), "1\n");

@@ -137,7 +137,7 @@ fn run_whose_agents_are_gone_is_resumed() {
     let ended = Run::start(&on.command("attach")).wait().exit_code(255);
     let shown = ended.text();
     assert_eq!(sorted(&shown), ["1", "2", "3"]);
-    let expected = format!("all agents have ended, and 3 jobs left (minder resume {id})");
+    let expected = format!("no host works on the run any more, and 3 jobs left (minder resume {id})");
     assert!(ended.err.contains(&expected), "{}", ended.err);
     go_on(&on);
     let ended = Run::start(&on.command("resume")).wait().exit_code(0);
@@ -273,6 +273,17 @@ fn interrupt_ends_the_agents_of_an_earlier_coordinator() {
     assert!(ended.err.contains(&format!("minder resume {id}")), "{}", ended.err);
     assert!(on.working().is_empty(), "they were waited for");
     assert!(ended.wall < SOON);
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))] // `/dev/full`.
+#[test]
+fn detached_run_whose_id_cannot_be_written_is_an_error() {
+    let on = OnAgents::new();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
+    let mut command = on.command("run --on local:1 --detach");
+    let ended = Run::start(command.args(["true", ":::", "1"]).stdout(full)).wait().exit_code(255);
+    assert!(ended.err.contains("cannot write to standard output"), "{}", ended.err);
+    Run::start(&on.command("attach last")).wait().exit_code(0);
 }
 
 #[test]

@@ -53,9 +53,9 @@ fn agents(flags: &RunFlags) -> Result<Option<AgentsConfig>> {
     }
     if let Some(path) = &machines.hosts {
         let mut add = || -> Result<()> {
-            for line in read_hosts(path)?.lines().map(str::trim) {
+            for (line, number) in read_hosts(path)?.lines().map(str::trim).zip(1..) {
                 if !line.is_empty() && !line.starts_with('#') {
-                    places.push(place_of(line)?);
+                    places.push(place_of(line).with_context(|| format!("line {number}"))?);
                 }
             }
             Ok(())

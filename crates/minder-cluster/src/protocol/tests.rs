@@ -44,6 +44,7 @@ fn to_agent() -> impl Strategy<Value = ToAgent> {
         Just(ToAgent::Finish),
         Just(ToAgent::Cancel),
         any::<u64>().prop_map(ToAgent::Beat),
+        Just(ToAgent::Taken),
     ]
 }
 
@@ -56,6 +57,7 @@ fn from_agent() -> impl Strategy<Value = FromAgent> {
         ("[a-z0-9-]{0,20}", bytes()).prop_map(|(file, bytes)| FromAgent::Output { file, bytes }),
         bytes().prop_map(FromAgent::Journal),
         any::<u64>().prop_map(FromAgent::Beat),
+        Just(FromAgent::Taken),
         Just(FromAgent::End),
     ]
 }

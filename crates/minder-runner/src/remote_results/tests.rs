@@ -244,7 +244,7 @@ fn results_of_another_coordinator_are_shown_once_and_need_their_output() {
             assert_eq!((job, result.is_shown), (expected, is_shown));
         }
         let why = results.next().expect_err("jobs are left").to_string();
-        assert_eq!(why, "all agents have ended, and 2 jobs left (hint)");
+        assert_eq!(why, "no host works on the run any more, and 2 jobs left (hint)");
     }
 }
 

@@ -102,30 +102,31 @@ impl ResultsTable {
     /// The output cannot be read, or the row cannot be written.
     pub(crate) fn row(
         &self,
-        ended: &JobFinished,
+        (ended, host): (&JobFinished, Option<&str>),
         command: &str,
         columns: &[OsString],
         output: Output<'_>,
         to: &mut dyn Write,
     ) -> io::Result<()> {
+        let facts = facts(ended, host);
         match self.form {
-            TableForm::Separated(between) => self.separated(between, ended, command, columns, output, to),
-            TableForm::Json => json(ended, command, columns, output, to),
+            TableForm::Separated(between) => self.separated(between, &facts, command, columns, output, to),
+            TableForm::Json => json(&facts, command, columns, output, to),
         }
     }
 
     fn separated(
         &self,
         between: u8,
-        ended: &JobFinished,
+        facts: &[String],
         command: &str,
         columns: &[OsString],
         output: Output<'_>,
         to: &mut dyn Write,
     ) -> io::Result<()> {
         let mut row = Vec::new();
-        for fact in facts(ended) {
-            row.extend_from_slice(fact.as_bytes());
+        for fact in facts {
+            quote(fact.as_bytes(), between, &mut row);
             row.push(between);
         }
         quote(command.as_bytes(), between, &mut row);
@@ -166,11 +167,11 @@ impl ResultsTable {
 }
 
 /// Returns the fields before the command. `:` is GNU's name for the local machine.
-fn facts(ended: &JobFinished) -> [String; 8] {
+fn facts(ended: &JobFinished, host: Option<&str>) -> [String; 8] {
     let JobFinished { job, at, wall, sent, out, .. } = ended;
     [
         job.to_string(),
-        ":".to_owned(),
+        host.unwrap_or(":").to_owned(),
         format!("{at:.3}"),
         format!("{wall:.3}"),
         sent.to_string(),
@@ -210,20 +211,22 @@ fn double(mut field: &[u8], out: &mut Vec<u8>) {
 }
 
 fn json(
-    ended: &JobFinished,
+    facts: &[String; 8],
     command: &str,
     columns: &[OsString],
     output: Output<'_>,
     to: &mut dyn Write,
 ) -> io::Result<()> {
-    let [job, host, at, wall, sent, received, exit, signal] = facts(ended);
+    let [job, host, at, wall, sent, received, exit, signal] = facts;
+    let mut text = JsonStringWriter::default();
+    write!(to, "{{ \"Seq\": {job}, \"Host\": \"")?;
+    text.push(host.as_bytes(), to)?;
+    text.end(to)?;
     write!(
         to,
-        "{{ \"Seq\": {job}, \"Host\": \"{host}\", \"Starttime\": {at}, \"JobRuntime\": {wall}, \
-         \"Send\": {sent}, \
+        "\", \"Starttime\": {at}, \"JobRuntime\": {wall}, \"Send\": {sent}, \
          \"Receive\": {received}, \"Exitval\": {exit}, \"Signal\": {signal}, \"Command\": \""
     )?;
-    let mut text = JsonStringWriter::default();
     text.push(command.as_bytes(), to)?;
     to.write_all(b"\", \"V\": [ ")?;
     for (place, column) in columns.iter().enumerate() {

@@ -172,7 +172,8 @@ impl<'a> Finisher<'a> {
         let mut output = GatheredOutput::default();
         let mut needs_shown_event = false;
         if let Some(table) = &self.context.table {
-            if let Err(error) = self.replace_with_table_row(table, &event, attempt, task, &mut output) {
+            if let Err(error) = self.replace_with_table_row(table, (&event, None), attempt, task, &mut output)
+            {
                 self.context.fail(error);
                 return JobResult::PermanentFailure;
             }
@@ -240,7 +241,8 @@ impl<'a> Finisher<'a> {
             output.push_saved(Segment::saved(segment, &result.dir).map_err(cannot)?);
         }
         if let Some(table) = &context.table {
-            self.replace_with_table_row(table, ended, attempt, task, &mut output)?;
+            let node = result.node.as_deref();
+            self.replace_with_table_row(table, (ended, node), attempt, task, &mut output)?;
         }
         let time =
             if failure.is_none() { context.config.times.success } else { context.config.times.failure };
@@ -359,7 +361,7 @@ impl<'a> Finisher<'a> {
     fn replace_with_table_row(
         &self,
         table: &ResultsTable,
-        event: &JobFinished,
+        event: (&JobFinished, Option<&str>),
         attempt: Attempt,
         task: &Task,
         output: &mut GatheredOutput,
@@ -504,7 +506,9 @@ impl<'a> Finisher<'a> {
         let event = (!cut && has_event).then(|| self.event(end, running));
         if let (Some(event), Some(table)) = (&event, &context.table) {
             let output = &mut running.output.gathered;
-            if let Err(error) = self.replace_with_table_row(table, event, end.attempt, end.task, output) {
+            if let Err(error) =
+                self.replace_with_table_row(table, (event, None), end.attempt, end.task, output)
+            {
                 context.fail(error);
                 return Recorded::Unseen;
             }

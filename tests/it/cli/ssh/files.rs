@@ -90,5 +90,8 @@ fn missing_files_fail_a_job_or_are_named() {
     let mut run = hosts.on("ssh:alpha", "--basefile none");
     let ended = Run::start(run.arg("echo").args([":::", "there"])).wait().exit_code(255);
     assert!(ended.err.contains("--basefile: cannot read `"), "{}", ended.err);
+    // No agent counts as one that may work.
+    let status = Run::start(&hosts.command("status")).wait();
+    assert!(status.err.contains("no run is running here"), "{} {}", status.text(), status.err);
     hosts.expect_nothing_left();
 }

@@ -41,7 +41,11 @@ impl Drop for Network {
 }
 
 fn ip(line: &str) -> bool {
-    let mut command = std::process::Command::new("ip");
+    succeeds("ip", line)
+}
+
+fn succeeds(program: &str, line: &str) -> bool {
+    let mut command = std::process::Command::new(program);
     command.args(line.split(' ')).stdin(std::process::Stdio::null());
     command.output().is_ok_and(|output| output.status.success())
 }
@@ -78,6 +82,32 @@ fn host_whose_network_is_cut_is_lost_after_20_s() {
     ));
     assert_eq!(ended.text(), jobs.iter().map(|job| format!("{job}\n")).collect::<String>());
     assert!(dead < Duration::from_secs(20), "{dead:?}");
+    hosts.expect_nothing_left();
+}
+
+#[test]
+#[ignore = "sends for longer than a host may be silent: a minute"]
+fn slow_network_with_long_queues_is_not_a_lost_host() {
+    let Some(network) = Network::create() else { return };
+    let Network { name, address } = &network;
+    // A queue of 4 MB is one of 16 s, and a host is lost after 12 s without an answer.
+    let slow = "root tbf rate 2mbit burst 16kb limit 4mb";
+    if !succeeds("tc", &format!("qdisc add dev {name} {slow}"))
+        || !ip(&format!("netns exec {name} tc qdisc add dev eth0 {slow}"))
+    {
+        return skip(format_args!("needs tc (apt-get install iproute2)"));
+    }
+    let server = format!("ListenAddress {address}.2");
+    let client = format!("Host alpha\n  HostName {address}.2");
+    let enter = ["ip", "netns", "exec", name.as_str()];
+    let setup = Setup { server: &server, client: &client, enter: &enter, ..Setup::default() };
+    let Some(hosts) = Hosts::with(setup) else { return };
+    let bytes = vec![b'x'; 6 << 20];
+    std::fs::write(hosts.dir().join("here/file"), &bytes).expect("write file");
+    let mut run = hosts.on("ssh:alpha", "--transfer --quiet");
+    let ended = Run::start(run.arg("cat {}; echo >>started").arg(":::").arg("file")).wait().exit_code(0);
+    assert!(ended.out == bytes, "{} bytes", ended.out.len());
+    assert_eq!((ended.err.as_str(), hosts.lines("started").len()), ("", 1));
     hosts.expect_nothing_left();
 }
 

@@ -64,7 +64,7 @@ fn refused_connection_is_tried_five_times() {
     let begun = Instant::now();
     let Some(ended) = run(Setup { client: &client, ..Setup::default() }, "ssh:alpha") else { return };
     assert!(begun.elapsed() >= Duration::from_secs(7), "{:?}", begun.elapsed());
-    expect_line(ended, &["alpha: ", "Connection refused; trying again", "all agents have ended"]);
+    expect_line(ended, &["alpha: ", "Connection refused; trying again", "no host works on the run"]);
 }
 
 #[test]
@@ -77,6 +77,14 @@ fn host_that_cannot_run_jobs_is_named() {
         let Some(ended) = run(Setup { env, ..Setup::default() }, "ssh:alpha") else { return };
         expect_line(ended, &parts);
     }
+}
+
+#[test]
+fn program_that_is_missing_on_a_host_is_named() {
+    let Some(hosts) = Hosts::start() else { return };
+    let ended = Run::start(hosts.on("ssh:alpha", "").args(["no-such-program", ":::", "1", "2"])).wait();
+    expect_line(ended, &["alpha: cannot run `no-such-program`: not found in PATH", "2 jobs left"]);
+    hosts.expect_nothing_left();
 }
 
 #[test]
@@ -144,7 +152,7 @@ fn invalid_places_are_refused() {
     };
     hosts(b"", &["--hosts: `hosts` names no host"]);
     hosts(b"# one\r\n\r\n  \n", &["--hosts: `hosts` names no host"]);
-    hosts(b"a\n-oProxyCommand=x\n", &["--hosts: cannot use `hosts`", "-oProxyCommand=x"]);
+    hosts(b"a\n-oProxyCommand=x\n", &["--hosts: cannot use `hosts`: line 2: ", "-oProxyCommand=x"]);
     hosts(b"a\xff\n", &["--hosts: cannot use `hosts`"]);
     let many: String = (0..2000).map(|number| format!("host{number}\n")).collect();
     hosts(many.as_bytes(), &["2000 hosts are more than 1000"]);

@@ -165,12 +165,17 @@ impl Hosts {
         children(self.server.id())
     }
 
+    /// Returns the names in the temporary directory.
+    pub(super) fn files(&self) -> Vec<std::ffi::OsString> {
+        let files = fs::read_dir(self.dir.path().join("tmp")).expect("read directory").flatten();
+        files.map(|entry| entry.file_name()).collect()
+    }
+
     /// Fails unless nothing of a run is left on the hosts, soon.
     pub(super) fn expect_nothing_left(&self) {
         let begun = Instant::now();
         loop {
-            let files = fs::read_dir(self.dir.path().join("tmp")).expect("read directory").flatten();
-            let files: Vec<_> = files.map(|entry| entry.file_name()).collect();
+            let files = self.files();
             let processes = self.remote();
             if files.is_empty() && processes.is_empty() {
                 return;

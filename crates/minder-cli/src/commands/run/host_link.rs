@@ -35,6 +35,7 @@ pub(super) fn link(flags: &AgentFlags, host: &str) -> Result<LinkConfig> {
     let ssh = config::ssh_command(&all.machines.ssh)?;
     let grace = Duration::from_secs(all.grace);
     let sync = all.record.sync;
+    let is_quiet = all.display.quiet;
     let jobs_dir = jobs_dir(&all, &dir);
     let env = variables(&all)?;
     // Hosts are known already.
@@ -72,7 +73,7 @@ pub(super) fn link(flags: &AgentFlags, host: &str) -> Result<LinkConfig> {
     };
     let lost_after = Duration::from_secs(flags.lost_after);
     let agent = AgentConfig { run, attempt: flags.attempt, lost_after, login: None, removed: Vec::new() };
-    Ok(LinkConfig { agent, host, ssh, program, start, files, grace, sync })
+    Ok(LinkConfig { agent, host, ssh, program, start, files, grace, sync, is_quiet })
 }
 
 /// Returns the directory of jobs on the host. `.` is this directory: below the home directory of the login if

@@ -56,7 +56,7 @@ pub(crate) fn agent(flags: &AgentFlags) -> Result<ExitCode> {
     if let Some(mark) = &flags.serve {
         let start = served::greet(mark, env!("CARGO_PKG_VERSION"))?;
         return execute(
-            || Plan::served(&start).inspect_err(|error| served::refuse(&format_error(error))),
+            || Plan::served(&start, mark).inspect_err(|error| served::refuse(&format_error(error))),
             &[],
         );
     }
@@ -116,8 +116,12 @@ fn execute(plan: impl FnOnce() -> Result<Plan>, settings: &[Setting]) -> Result<
     let observer: Arc<dyn Observer> = Arc::new(console);
     match minder_runner::run(RunRequest { config, arguments, inherited, observer, confirm }, &mut guard) {
         Ok(report) => {
-            if detaches && report.end == RunEnd::Detached {
-                print_id(&report);
+            if detaches
+                && report.end == RunEnd::Detached
+                && let Err(error) = print_id(&report)
+            {
+                // The run continues, which its id would say.
+                fail(guard, &error);
             }
             end(guard, &report)
         }
@@ -129,11 +133,13 @@ fn execute(plan: impl FnOnce() -> Result<Plan>, settings: &[Setting]) -> Result<
 }
 
 /// Prints the id of a run that continues without this process.
-fn print_id(report: &RunReport) {
+///
+/// # Errors
+/// It cannot be written.
+fn print_id(report: &RunReport) -> Result<()> {
     let line = format!("{}\n", report.run.as_deref().unwrap_or_default());
-    if let Err(error) = minder_runner::blocking_io::write_all(&std::io::stdout(), line.as_bytes()) {
-        message(&format!("cannot write to standard output: {}", os_error_text(&error)));
-    }
+    minder_runner::blocking_io::write_all(&std::io::stdout(), line.as_bytes())
+        .map_err(|error| anyhow::anyhow!("cannot write to standard output: {}", os_error_text(&error)))
 }
 
 /// Ends the process because the run cannot start.

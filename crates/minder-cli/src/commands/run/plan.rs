@@ -166,8 +166,8 @@ impl Plan {
     }
 
     /// Plans the work of an agent that gets its jobs from a link.
-    pub(super) fn served(start: &Start) -> Result<Self> {
-        let run = served::create_dir(&start.run)?;
+    pub(super) fn served(start: &Start, mark: &str) -> Result<Self> {
+        let run = served::create_dir(&start.run, mark)?;
         Self::served_in(start, run.clone()).inspect_err(|_| served::remove_dir(&run))
     }
 

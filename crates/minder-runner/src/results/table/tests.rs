@@ -23,7 +23,7 @@ fn written(table: &ResultsTable, args: &[&str], outputs: [&[u8]; 2], step: usize
     };
     let mut out = Vec::new();
     table.begin(columns.len(), |line| out.extend_from_slice(line));
-    table.row(&ended, "echo a", &columns, &output, &mut out).expect("memory");
+    table.row((&ended, None), "echo a", &columns, &output, &mut out).expect("memory");
     out
 }
 
@@ -49,6 +49,21 @@ fn table_has_columns_of_gnu_parallel() {
     let row = text(written(&table(TableForm::Separated(b'\t'), &[]), &[], [b"a,b", b"\t"], 9));
     let wanted = "\tCommand\tStdout\tStderr\n7\t:\t1.500\t0.250\t0\t9\t3\t0\t\"echo a\"\ta,b\t\"\t\"\n";
     assert!(row.ends_with(wanted), "{row}");
+}
+
+#[test]
+fn host_of_a_job_is_quoted() {
+    let output = |_: Stream, _: &mut dyn FnMut(&[u8]) -> io::Result<()>| Ok(());
+    for (form, wanted) in [
+        (TableForm::Separated(b','), "0,\"a\"\"b\",0.000"),
+        (TableForm::Json, "\"Seq\": 0, \"Host\": \"a\\\"b\", \"Starttime\": 0.000"),
+    ] {
+        let mut out = Vec::new();
+        let job = (&JobFinished::default(), Some("a\"b"));
+        table(form, &[]).row(job, "x", &[], &output, &mut out).expect("memory");
+        let row = text(out);
+        assert!(row.contains(wanted), "{row}");
+    }
 }
 
 #[test]
