@@ -32,7 +32,7 @@ pub struct Who {
     pub boot: Option<String>,
     /// Its process id.
     pub pid: u32,
-    /// When it started, in the unit of [`minder_os::processes::start_time`]: with the pid, it names the process.
+    /// When it started, as [`minder_os::processes::start_time`] has it. With the pid, it names the process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<u64>,
     /// The version of minder.
@@ -71,8 +71,8 @@ pub enum LastHolder {
     Over(u64),
     /// It was a process of this machine, and is gone if the lock of the run is free.
     Here(u64, Who),
-    /// It may work: on another machine, or on this one where the file system has no locks. Observe its beat. Its description is `None` as long as it has not
-    /// written one.
+    /// It may work: on another machine, or on this one where the file system has no locks. Observe its beat.
+    /// Its description is `None` as long as it has not written one.
     Elsewhere(u64, Option<Who>),
 }
 

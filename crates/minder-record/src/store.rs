@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use minder_os::files::{
-    create_private_dir, is_owned_by_user, is_writable_by_others, open_private_file, restrict_to_owner,
+    create_private_dir, has_no_locks, is_owned_by_user, is_writable_by_others, open_private_file,
+    restrict_to_owner,
 };
 
 use crate::agents::{AGENTS, HOLDERS, ROUNDS, SPOOL};
@@ -24,8 +25,6 @@ const LOCK: &str = "lock";
 pub(crate) const ID_LEN: usize = 8;
 /// The number of times that a lock is tried that only readers hold.
 const LOCK_TRIES: u32 = 10_000;
-/// The error for a file system without locks (asm-generic/errno.h).
-const ENOLCK: i32 = 37;
 /// The number of ids that are tried for a new run.
 const ID_TRIES: u32 = 100;
 
@@ -456,12 +455,6 @@ pub(crate) fn lock_if_possible(dir: &Path) -> io::Result<Option<File>> {
         has_locked => has_locked?,
     };
     Ok(has_locked.then_some(file))
-}
-
-/// Returns whether the error says that a file system has no locks.
-fn has_no_locks(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::Unsupported
-        || cfg!(target_os = "linux") && error.raw_os_error() == Some(ENOLCK)
 }
 
 fn open_lock(dir: &Path) -> io::Result<File> {

@@ -40,6 +40,13 @@ pub fn open_private_file(path: &Path) -> io::Result<File> {
     system::open_private_file(path)
 }
 
+/// Returns whether the error of a lock says that the file system has no locks, as NFS without its lock daemon
+/// (`ENOLCK`).
+#[must_use]
+pub fn has_no_locks(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Unsupported || system::has_no_locks(error)
+}
+
 /// Creates a file with these permissions, as far as the umask allows. The path must not exist, and a link at
 /// the path is not followed. The owner can write it in any case.
 ///

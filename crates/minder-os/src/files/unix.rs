@@ -25,6 +25,10 @@ pub(super) fn mode(metadata: &Metadata) -> u32 {
     metadata.mode() & 0o777
 }
 
+pub(super) fn has_no_locks(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::NOLCK.raw_os_error())
+}
+
 pub(super) fn open_private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);

@@ -33,6 +33,10 @@ pub(super) fn mode(_: &Metadata) -> u32 {
     0o644
 }
 
+pub(super) fn has_no_locks(_: &io::Error) -> bool {
+    false
+}
+
 pub(super) fn open_private_file(path: &Path) -> io::Result<File> {
     match create_private_file(path) {
         // The system refuses access to a directory, here or when it is opened.

@@ -220,8 +220,8 @@ fn leads_threads(id: libc::pid_t) -> bool {
 /// exited, which does not show that it has stopped.
 const IN_KERNEL_MAX: Duration = Duration::from_millis(20);
 
-/// Waits until these processes, which got a stop signal, are stopped or exit, and at most until `until`. Those
-/// that do not stop soon are added to `busy`, and are not waited for again.
+/// Waits until these processes, which got a stop signal, are stopped or exit, and at most until `until`.
+/// Those that do not stop soon are added to `busy`, and are not waited for again.
 pub(super) fn wait_stopped(
     processes: impl Iterator<Item = libc::pid_t>,
     until: Instant,
@@ -244,8 +244,8 @@ pub(super) fn wait_stopped(
     }
 }
 
-/// Returns whether a process that waits in the kernel is in fork(2): it waits for locks and memory there, for a
-/// tenth of a second and longer on a busy machine, and then starts a process. The name of the function
+/// Returns whether a process that waits in the kernel is in fork(2): it waits for locks and memory there, for
+/// a tenth of a second and longer on a busy machine, and then starts a process. The name of the function
 /// in which it waits (`wchan`, proc(5)) says so: `dup_mmap`, `copy_process`, `anon_vma_fork`,
 /// `cgroup_css_set_fork`.
 fn is_forking(pid: libc::pid_t) -> bool {
