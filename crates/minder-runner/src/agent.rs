@@ -17,6 +17,7 @@ use minder_record::agents::AgentKey;
 use minder_record::writer::JournalWriter;
 
 use crate::config::{AgentConfig, RunConfig};
+use crate::patience::retry;
 use crate::served::Served;
 use crate::text::os_error_text;
 
@@ -35,6 +36,8 @@ pub(crate) struct Agent {
     pub(crate) attempt: u32,
     pub(crate) journal: Arc<JournalWriter>,
     pub(crate) lost_after: Duration,
+    /// `true` if each step waits for the disk.
+    syncs: bool,
     /// Where its jobs come from, and its journal goes to, if it has no part in the directory of the run.
     pub(crate) served: Option<Arc<Served>>,
     /// The files that such an agent removes at the end.
@@ -84,11 +87,21 @@ impl Agent {
             attempt: *attempt,
             journal: Arc::new(journal),
             lost_after: *lost_after,
+            syncs: sync,
             served: None,
             removed: config.removed.clone(),
             state: Mutex::new(state),
             changed: Condvar::new(),
         })
+    }
+
+    /// Appends lines to the journal. An error may pass.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub(crate) fn append(&self, lines: &[u8]) -> io::Result<()> {
+        // If waiting for the disk fails, the lines are there, and must not be appended again.
+        if self.syncs { self.journal.append(lines) } else { retry(|| self.journal.append(lines)) }
     }
 
     /// Counts jobs that this agent is to run. Others learn of it soon: they wait for it.

@@ -23,13 +23,12 @@ use minder_record::reader::attempt_finished;
 
 use crate::agent::Agent;
 use crate::input::{InvalidArgument, JobArgs};
+use crate::patience::ERROR_MAX;
 
 /// The time between two looks at what other processes do.
 const PAUSE: Duration = Duration::from_millis(200);
 /// The time between two looks at the coordinator, while an agent waits for input.
 const READER_TIME: Duration = Duration::from_secs(1);
-/// An error of the shared directory ends the agent if it lasts this long.
-const ERROR_MAX: Duration = Duration::from_secs(30);
 
 /// See the module.
 #[derive(Debug)]
@@ -285,7 +284,8 @@ impl ClaimedJobs {
             codec::encode(&JournalEvent::Sealed(sealed), &mut lines);
             done = state.done;
         }
-        self.agent.journal.append(&lines)?;
+        // Nothing else would run the jobs of a claim that this agent has and does not know.
+        self.agent.append(&lines)?;
         let range = Range::new(claim, done);
         let jobs = range.count(&self.round);
         self.begun.get_or_insert_with(Instant::now);

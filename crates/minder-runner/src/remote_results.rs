@@ -31,6 +31,7 @@ use crate::claimed_jobs::job_args;
 use crate::config::AgentsConfig;
 use crate::input::JobArgs;
 use crate::local_agents::{LocalAgents, OtherAgents};
+use crate::patience::ERROR_MAX;
 use crate::spooler::Spooler;
 use crate::text::{count, os_error_text};
 
@@ -39,8 +40,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 const QUICK: u32 = 50;
 /// The most time between two looks at which agents there are, and the least between two looks at their beats.
 const LIST_TIME: Duration = Duration::from_millis(500);
-/// An error of the directory of the run ends the run if it lasts this long.
-const ERROR_MAX: Duration = Duration::from_secs(30);
 /// The number of bytes of journals that are read before results are handed on.
 const READ_MAX: u64 = 1 << 20;
 /// The most claims whose results are in memory, in the order of the input: one for each of the last rounds.
