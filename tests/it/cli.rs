@@ -38,6 +38,8 @@ mod jobserver;
 mod resume;
 #[cfg(unix)] // Shell lines.
 mod on_agents;
+#[cfg(target_os = "linux")] // Shell lines, and /proc.
+mod checked_jobs;
 #[cfg(unix)] // Shell lines.
 mod agents;
 #[cfg(target_os = "linux")] // Shell lines, and terminals.

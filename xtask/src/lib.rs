@@ -81,7 +81,8 @@ cargo xtask COMMAND
       Runs the tests that depend on the kernel on that of this Debian, in a virtual machine. TEST: runs
       the tests whose names contain one of these.
   cluster
-      Runs the tests of runs on several machines, with those that take long: lost hosts, cut networks.
+      Runs the tests of runs on several machines, with those that take long: lost hosts, cut networks,
+      directories that fail. Prints which of them could not run, and why.
   cost [--print]
       Counts system calls, instructions, memory and bytes of the release build, and compares them with
       tests/it/cost/budget.toml. --print: prints that file with the present counts.

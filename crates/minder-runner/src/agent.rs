@@ -17,13 +17,15 @@ use minder_record::agents::AgentKey;
 use minder_record::writer::JournalWriter;
 
 use crate::config::{AgentConfig, RunConfig};
+use crate::patience::retry;
 use crate::served::Served;
 use crate::text::os_error_text;
 
 /// The time in which an agent that others count as lost soon has to kill its jobs.
 pub(crate) const END_MAX: Duration = Duration::from_secs(3);
-/// The time between two looks whether the round is cancelled.
+/// The time between two looks whether the round is cancelled, for up to [`QUICK`] agents. More take longer.
 const CANCEL_TIME: Duration = Duration::from_secs(1);
+const QUICK: u32 = 20;
 
 /// What the threads of an agent share.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub(crate) struct Agent {
     pub(crate) attempt: u32,
     pub(crate) journal: Arc<JournalWriter>,
     pub(crate) lost_after: Duration,
+    /// `true` if each step waits for the disk.
+    syncs: bool,
     /// Where its jobs come from, and its journal goes to, if it has no part in the directory of the run.
     pub(crate) served: Option<Arc<Served>>,
     /// The files that such an agent removes at the end.
@@ -50,6 +54,8 @@ struct State {
     /// The jobs that it has taken, and those of them that it has recorded.
     claimed: u64,
     recorded: u64,
+    /// How many agents share the directory of the run, as far as this one knows.
+    agents: u32,
     is_urgent: bool,
     has_ended: bool,
 }
@@ -77,18 +83,38 @@ impl Agent {
         let key = AgentKey::random();
         let journal = JournalWriter::of_agent(run, key, *attempt, node, sync)?;
         let beat = BeatWriter::create(journal.dir())?;
-        let state = State { beat, claimed: 0, recorded: 0, is_urgent: false, has_ended: false };
+        let state = State { beat, claimed: 0, recorded: 0, agents: 1, is_urgent: false, has_ended: false };
         Ok(Self {
             run: run.clone(),
             key,
             attempt: *attempt,
             journal: Arc::new(journal),
             lost_after: *lost_after,
+            syncs: sync,
             served: None,
             removed: config.removed.clone(),
             state: Mutex::new(state),
             changed: Condvar::new(),
         })
+    }
+
+    /// Appends lines to the journal. An error may pass.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub(crate) fn append(&self, lines: &[u8]) -> io::Result<()> {
+        // If waiting for the disk fails, the lines are there, and must not be appended again.
+        if self.syncs { self.journal.append(lines) } else { retry(|| self.journal.append(lines)) }
+    }
+
+    /// Takes how many agents share the directory of the run.
+    pub(crate) fn note_agents(&self, agents: usize) {
+        self.state.lock().agents = u32::try_from(agents).unwrap_or(u32::MAX);
+    }
+
+    /// Returns how many agents share the directory of the run, as far as this one knows.
+    pub(crate) fn agents(&self) -> u32 {
+        self.state.lock().agents
     }
 
     /// Counts jobs that this agent is to run. Others learn of it soon: they wait for it.
@@ -137,7 +163,8 @@ impl Agent {
     /// with one line if the agent cannot show that it works. Then the watchdog kills the jobs, too, if this
     /// process does not.
     ///
-    /// An agent looks each second whether the round is cancelled: that is one lookup of a name.
+    /// An agent looks each second whether the round is cancelled: that is one lookup of a name. Of many
+    /// agents, each looks less often, and at least with each beat.
     pub(crate) fn beat(
         &self,
         round: &Round,
@@ -152,7 +179,7 @@ impl Agent {
         loop {
             let state = self.state.lock();
             let waits = |state: &mut State| !state.has_ended && !state.is_urgent;
-            let pause = due.saturating_duration_since(Instant::now()).min(CANCEL_TIME);
+            let pause = due.saturating_duration_since(Instant::now()).min(cancel_time(state.agents));
             let mut state = self.changed.wait_timeout_while(state, pause, waits);
             if state.has_ended {
                 if let Some(watchdog) = watchdog {
@@ -192,6 +219,11 @@ impl Agent {
     }
 }
 
+/// Returns the time between two looks of an agent whether the round is cancelled.
+fn cancel_time(agents: u32) -> Duration {
+    CANCEL_TIME * agents.div_ceil(QUICK).max(1)
+}
+
 /// Has the jobs killed after this time, unless it is set again.
 pub(crate) fn set_deadline(watchdog: Option<Watchdog>, left: Duration) {
     if let Some(watchdog) = watchdog {
@@ -202,5 +234,15 @@ pub(crate) fn set_deadline(watchdog: Option<Watchdog>, left: Duration) {
 impl State {
     fn open(&self) -> u64 {
         self.claimed.saturating_sub(self.recorded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cancellation_is_looked_for_at_most_20_times_a_second_by_all_agents() {
+        assert_eq!([1, 20, 21, 100, 1000].map(|agents| cancel_time(agents).as_secs()), [1, 1, 2, 5, 50]);
     }
 }

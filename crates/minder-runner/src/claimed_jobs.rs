@@ -23,13 +23,14 @@ use minder_record::reader::attempt_finished;
 
 use crate::agent::Agent;
 use crate::input::{InvalidArgument, JobArgs};
+use crate::patience::ERROR_MAX;
 
-/// The time between two looks at what other processes do.
+/// The time between two looks at what other processes do, for up to [`QUICK`] agents. More take longer.
 const PAUSE: Duration = Duration::from_millis(200);
+const QUICK: u32 = 4;
+const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The time between two looks at the coordinator, while an agent waits for input.
 const READER_TIME: Duration = Duration::from_secs(1);
-/// An error of the shared directory ends the agent if it lasts this long.
-const ERROR_MAX: Duration = Duration::from_secs(30);
 
 /// See the module.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub(crate) struct ClaimedJobs {
     peers: BTreeMap<AgentKey, Watch>,
     /// The claims that this agent leaves alone: every job has a result, or it has held them itself.
     closed: BTreeSet<u64>,
+    /// The claims of others that were read: a complete one does not change.
+    known: BTreeMap<u64, Claim>,
     /// Since when this agent has nothing to do, and since when a claim has no complete content.
     idle_since: Option<Instant>,
     unwritten: Option<(u64, Instant)>,
@@ -97,6 +100,7 @@ impl ClaimedJobs {
             begun: None,
             peers: BTreeMap::new(),
             closed: BTreeSet::new(),
+            known: BTreeMap::new(),
             idle_since: None,
             unwritten: None,
             reader: None,
@@ -143,7 +147,8 @@ impl ClaimedJobs {
                 }
                 Err(_) => (),
             }
-            if !self.agent.pause(PAUSE) {
+            let pause = PAUSE.saturating_mul(self.agent.agents().div_ceil(QUICK).max(1));
+            if !self.agent.pause(pause.min(PAUSE_MAX)) {
                 return Ok(false);
             }
         }
@@ -156,9 +161,10 @@ impl ClaimedJobs {
         let mut most = range_len(self.slots, self.agent.recorded(), elapsed);
         if count.has_ended {
             // Half of a fair share of what may be left: the last ranges are short.
-            let agents = agents::keys(&self.agent.run)?.len() as u64;
+            let agents = agents::keys(&self.agent.run)?.len();
+            self.agent.note_agents(agents);
             let left = self.round.count(count.jobs).saturating_sub(self.claims.passed());
-            most = most.min((left / (2 * agents.max(1))).max(self.slots));
+            most = most.min((left / (2 * agents.max(1) as u64)).max(self.slots));
         }
         let round = &self.round;
         let range = |after| round.range_after(after, most, count.jobs);
@@ -201,7 +207,7 @@ impl ClaimedJobs {
             if self.closed.contains(&number) {
                 continue;
             }
-            let Some(claim) = self.claims.read(number, epoch)? else {
+            let Some(claim) = self.read(number, epoch)? else {
                 // Its agent is writing it, or was killed meanwhile.
                 waits = true;
                 continue;
@@ -227,6 +233,16 @@ impl ClaimedJobs {
         // Others notice what this agent does not wait for: the coordinator, or the next attempt at the run.
         let is_patient = since.elapsed() < self.agent.lost_after.saturating_mul(2);
         Ok(if waits && is_patient { Takeover::Waits } else { Takeover::Nothing })
+    }
+
+    /// Reads an epoch of a claim, once. `None` if its content is not complete.
+    fn read(&mut self, number: u64, epoch: u32) -> io::Result<Option<Claim>> {
+        if let Some(known) = self.known.get(&number).filter(|known| known.epoch == epoch) {
+            return Ok(Some(*known));
+        }
+        let claim = self.claims.read(number, epoch)?;
+        self.known.extend(claim.map(|claim| (number, claim)));
+        Ok(claim)
     }
 
     /// Reads the beat and the end of the journal of another agent.
@@ -285,7 +301,8 @@ impl ClaimedJobs {
             codec::encode(&JournalEvent::Sealed(sealed), &mut lines);
             done = state.done;
         }
-        self.agent.journal.append(&lines)?;
+        // Nothing else would run the jobs of a claim that this agent has and does not know.
+        self.agent.append(&lines)?;
         let range = Range::new(claim, done);
         let jobs = range.count(&self.round);
         self.begun.get_or_insert_with(Instant::now);

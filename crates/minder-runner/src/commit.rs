@@ -91,7 +91,8 @@ impl<'a> Committer<'a> {
         wake: &dyn Fn(),
     ) -> Result<(), String> {
         if self.recorder.is_kept() {
-            batch.save().map_err(|error| self.cannot_save(&error))?;
+            let saved = self.recorder.try_patiently(|| batch.save());
+            saved.map_err(|error| self.cannot_save(&error))?;
         }
         self.recorder.append(&events.journal)?;
         self.recorder.append_joblog(&events.joblog)?;

@@ -108,6 +108,7 @@ impl Coordinator {
                 }
             }
         }
+        earlier.is_near = agents.places.iter().all(|place| place.host.is_some());
         let agents = Arc::clone(&coordinator.agents);
         let mut results = RemoteResults::open(run, rounds, agents, spooler, earlier)?;
         results.total = results.total.or(total);
@@ -229,6 +230,7 @@ fn attach(
         incomplete: (!attachment.spooled.has_ended).then_some(INPUT_LOST),
         rest: None,
         hint,
+        is_near: false,
     })
 }
 

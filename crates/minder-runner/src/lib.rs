@@ -12,6 +12,7 @@
 
 mod confirm;
 mod read_range;
+mod patience;
 pub mod exit_status;
 pub mod report;
 mod spawn_command;

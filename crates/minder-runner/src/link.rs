@@ -36,6 +36,7 @@ use crate::claimed_jobs::ClaimedJobs;
 use crate::config::AgentConfig;
 use crate::input::JobArgs;
 use crate::link_files::{LinkFiles, TransferConfig, unfit};
+use crate::patience::retry;
 use crate::text::os_error_text;
 
 /// How often a host is tried that does not answer.
@@ -530,7 +531,7 @@ impl<'a> Session<'a> {
             kept.extend_from_slice(line);
         }
         self.outputs.sync()?;
-        self.agent.journal.append(&kept).context("cannot write the record of the run")?;
+        self.agent.append(&kept).context("cannot write the record of the run")?;
         self.files.forget(&ended);
         self.ended += ended.len() as u64;
         self.agent.note_recorded(ended.len() as u64);
@@ -589,11 +590,12 @@ impl Files {
         let cannot = || format!("cannot save output in `{}`", path.display());
         if self.open.as_ref().is_none_or(|(open, _)| open != name) {
             self.sync()?;
-            self.open = Some((name.to_owned(), open_private_file(&path).with_context(cannot)?));
+            let file = retry(|| open_private_file(&path)).with_context(cannot)?;
+            self.open = Some((name.to_owned(), file));
         }
         let Some((_, file)) = &self.open else { return Ok(()) };
         let len = self.lengths.entry(name.to_owned()).or_insert(0);
-        write_all_at(file, bytes, *len).with_context(cannot)?;
+        retry(|| write_all_at(file, bytes, *len)).with_context(cannot)?;
         *len += bytes.len() as u64;
         self.is_dirty = true;
         Ok(())

@@ -32,8 +32,9 @@ const HURRY_MAX: Duration = Duration::from_secs(5);
 const SIGNAL_PAUSE: Duration = Duration::from_millis(50);
 /// The time between two looks at the beats of agents that other processes have started.
 const LOOK_TIME: Duration = Duration::from_millis(500);
-/// The time between two looks at the messages of agents.
+/// The time between two looks at the messages of agents: at least this, and this for each agent.
 const MESSAGE_TIME: Duration = Duration::from_millis(250);
+const MESSAGE_TIME_EACH: Duration = Duration::from_millis(100);
 /// The most bytes of the messages of an agent that are read at once. A longer line is cut.
 const MESSAGES_MAX: u64 = 4096;
 
@@ -277,7 +278,8 @@ impl State {
     /// Reports what the agents have written since the last look.
     fn read_logs(&mut self) {
         let now = Instant::now();
-        if self.read.is_some_and(|read| now.duration_since(read) < MESSAGE_TIME) {
+        let each = MESSAGE_TIME_EACH * u32::try_from(self.logs.len()).unwrap_or(u32::MAX);
+        if self.read.is_some_and(|read| now.duration_since(read) < MESSAGE_TIME.max(each)) {
             return;
         }
         self.read = Some(now);

@@ -31,6 +31,7 @@ use crate::claimed_jobs::job_args;
 use crate::config::AgentsConfig;
 use crate::input::JobArgs;
 use crate::local_agents::{LocalAgents, OtherAgents};
+use crate::patience::ERROR_MAX;
 use crate::spooler::Spooler;
 use crate::text::{count, os_error_text};
 
@@ -39,8 +40,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 const QUICK: u32 = 50;
 /// The most time between two looks at which agents there are, and the least between two looks at their beats.
 const LIST_TIME: Duration = Duration::from_millis(500);
-/// An error of the directory of the run ends the run if it lasts this long.
-const ERROR_MAX: Duration = Duration::from_secs(30);
+/// With more agents that share a directory over a network, the time between two looks at journals grows by
+/// this for each: their server serves all of them.
+const SERVED_QUICK: u32 = 8;
+const SERVED_TIME: Duration = Duration::from_millis(100);
 /// The number of bytes of journals that are read before results are handed on.
 const READ_MAX: u64 = 1 << 20;
 /// The most claims whose results are in memory, in the order of the input: one for each of the last rounds.
@@ -102,6 +105,11 @@ pub(crate) struct RemoteResults {
     changed: Option<SystemTime>,
     /// When the beats were read, and the lengths of journals that they had.
     beats_read: Option<Instant>,
+    /// The number of jobs, once the input has ended.
+    spooled: Option<u64>,
+    /// When the journals were looked at, and whether more was there than was read.
+    looked: Option<Instant>,
+    has_more: bool,
     announced: HashMap<AgentKey, u64>,
     /// `true` once all that earlier rounds have was read.
     has_read_all: bool,
@@ -137,6 +145,8 @@ pub(crate) struct Earlier {
     pub(crate) rest: Option<Rest>,
     /// The end of the message about jobs that are left.
     pub(crate) hint: String,
+    /// `true` if only this machine uses the directory of the run: its hosts are reached by ssh.
+    pub(crate) is_near: bool,
 }
 
 impl Earlier {
@@ -250,6 +260,9 @@ impl RemoteResults {
             list_time: PAUSE,
             changed: None,
             beats_read: None,
+            spooled: None,
+            looked: None,
+            has_more: false,
             announced: HashMap::new(),
             has_read_all: false,
             found: BTreeMap::new(),
@@ -283,13 +296,15 @@ impl RemoteResults {
         Ok(self.unless_it_lasts(total)?.flatten())
     }
 
-    fn spooled_total(&self) -> io::Result<Option<u64>> {
-        let total = match &self.earlier.jobs {
-            Some(jobs) => Some(jobs.len()),
-            None => Some(self.spool.count()?).filter(|spooled| spooled.has_ended).map(|spooled| spooled.jobs),
-        };
-        self.is_spooled.store(total.is_some(), Ordering::Relaxed);
-        Ok(total)
+    fn spooled_total(&mut self) -> io::Result<Option<u64>> {
+        if self.spooled.is_none() {
+            self.spooled = match &self.earlier.jobs {
+                Some(jobs) => Some(jobs.len()),
+                None => Some(self.spool.count()?).filter(|count| count.has_ended).map(|count| count.jobs),
+            };
+            self.is_spooled.store(self.spooled.is_some(), Ordering::Relaxed);
+        }
+        Ok(self.spooled)
     }
 
     /// Returns the next result, or `None` if each job has one. Waits for it.
@@ -316,6 +331,7 @@ impl RemoteResults {
                 // The last look finds everything.
                 self.listed = None;
                 self.beats_read = None;
+                self.looked = None;
             }
         }
     }
@@ -400,7 +416,12 @@ impl RemoteResults {
         if let Some(step) = self.take_next()? {
             return Ok(step);
         }
-        let has_more = self.read_more()?;
+        let look_time = look_time(self.announced.len(), self.earlier.is_near);
+        if self.has_more || self.looked.is_none_or(|looked| looked.elapsed() >= look_time) {
+            self.has_more = self.read_more(look_time)?;
+            self.looked = Some(Instant::now());
+        }
+        let has_more = self.has_more;
         if let Some(step) = self.take_next()? {
             return Ok(step);
         }
@@ -479,9 +500,9 @@ impl RemoteResults {
     }
 
     /// Reads what the agents have written since the last call. Returns whether more is there.
-    fn read_more(&mut self) -> io::Result<bool> {
+    fn read_more(&mut self, look_time: Duration) -> io::Result<bool> {
         self.list_agents()?;
-        if self.beats_read.is_none_or(|read| read.elapsed() >= LIST_TIME) {
+        if self.beats_read.is_none_or(|read| read.elapsed() >= LIST_TIME.max(look_time * 2)) {
             self.read_beats();
         }
         let Self { run, rounds, earlier, journals, found, in_order, .. } = self;
@@ -551,6 +572,12 @@ impl RemoteResults {
         self.on_agents.open.store(open, Ordering::Relaxed);
         self.beats_read = Some(Instant::now());
     }
+}
+
+/// Returns the time between two looks at the journals of this number of agents.
+fn look_time(agents: usize, is_near: bool) -> Duration {
+    let agents = u32::try_from(agents).unwrap_or(u32::MAX);
+    if is_near { Duration::ZERO } else { SERVED_TIME.saturating_mul(agents.saturating_sub(SERVED_QUICK)) }
 }
 
 /// Returns whether a file has this part of the output of a job.

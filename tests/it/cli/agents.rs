@@ -1,6 +1,10 @@
 //! Agents: processes that share the jobs of a run, in a directory that all of them see.
 
 mod record;
+#[cfg(target_os = "linux")] // /proc, and FUSE.
+mod faults;
+#[cfg(target_os = "linux")]
+mod faulty_dirs;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -7,6 +7,7 @@ mod shells;
 mod programs;
 mod refusals;
 mod networks;
+mod faults;
 mod parallel;
 mod files;
 

@@ -19,7 +19,7 @@ use minder_record::event::{
 use minder_record::job_set::JobSet;
 use minder_record::run_state::{ComparedArgs, RunState};
 
-use super::{Earlier, RemoteResults};
+use super::{Earlier, RemoteResults, look_time};
 
 /// How large a record is.
 #[derive(Clone, Copy)]
@@ -198,6 +198,13 @@ fn take_all(size: Size) -> Duration {
     }
     assert_eq!(next, size.jobs + 1);
     begun.elapsed()
+}
+
+#[test]
+fn journals_of_many_agents_are_looked_at_seldom_unless_the_directory_is_of_this_machine() {
+    let seconds = |agents, is_near| look_time(agents, is_near).as_secs_f64();
+    assert_eq!([3, 8, 18, 108].map(|agents| seconds(agents, false)), [0.0, 0.0, 1.0, 10.0]);
+    assert_eq!(seconds(1000, true), 0.0);
 }
 
 #[test]

@@ -1,20 +1,24 @@
 //! Hosts whose network or clock is broken: each needs a name space, or another clock. Tests that wait for
 //! time limits are ignored.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use super::sshd::{Hosts, Setup, wait_until};
 use super::*;
 use crate::support::{output, skip, tell};
 
 /// A network name space that is connected to this one.
-struct Network {
-    name: String,
-    address: String,
+pub(super) struct Network {
+    pub(super) name: String,
+    pub(super) address: String,
 }
 
 impl Network {
     /// Creates it, or returns `None` if that is not allowed.
-    fn create() -> Option<Self> {
-        let id = std::process::id() % 60_000;
+    pub(super) fn create() -> Option<Self> {
+        static CREATED: AtomicU32 = AtomicU32::new(0);
+        // Several tests of a process may run at the same time.
+        let id = (std::process::id() * 4 + CREATED.fetch_add(1, Ordering::Relaxed)) % 60_000;
         let name = format!("minder{id}");
         let network = Self { address: format!("10.{}.{}", 200 + id / 6000, id % 250), name: name.clone() };
         let Network { address, .. } = &network;
@@ -40,7 +44,8 @@ impl Drop for Network {
     }
 }
 
-fn ip(line: &str) -> bool {
+/// Runs `ip` with these words. Returns whether it succeeds.
+pub(super) fn ip(line: &str) -> bool {
     succeeds("ip", line)
 }
 
