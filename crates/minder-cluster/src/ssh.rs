@@ -246,7 +246,7 @@ impl Connection {
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Hello, Failed> {
         let mut until = Instant::now() + GREETING_MAX;
-        let mut lines = Lines { mark, ..Lines::default() };
+        let mut lines = Lines { mark, most: GREETING_MAX, ..Lines::default() };
         let mut target = String::new();
         loop {
             let Some(line) = self.line(&mut lines, until, stop)? else { continue };
@@ -263,6 +263,7 @@ impl Connection {
                     check_target(&target, &program.version)?;
                     self.outgoing.extend(b"copy\n");
                     self.copy(program, stop)?;
+                    lines.most = COPIED_MAX;
                     until = Instant::now() + COPIED_MAX;
                 }
                 "hello" => break,
@@ -316,7 +317,7 @@ impl Connection {
                 } else {
                     format!(" but `{}`", shown(&lines.first))
                 };
-                return Err(Failed::again(format!("no answer within {} s{first}", GREETING_MAX.as_secs())));
+                return Err(Failed::again(format!("no answer within {} s{first}", lines.most.as_secs())));
             }
         }
     }
@@ -480,6 +481,8 @@ impl fmt::Debug for Connection {
 struct Lines<'a> {
     /// What lines of the script have in them.
     mark: &'a str,
+    /// How long they are waited for.
+    most: Duration,
     /// What was taken from chunks and is not in a line yet.
     buffer: Vec<u8>,
     /// How much was read.

@@ -79,6 +79,7 @@ const CASES: &[Case] = &[
     ("parallel -k -S 1/alpha -q printf '%s|%s\\n' {} 'a  b' ::: 'x y' '$z' '*'", &[]),
     ("parallel -k -v --tag -S 1/alpha 'echo x{}y; echo z' ::: a 'b c'", &[]),
     ("parallel --lb -S 1/alpha --tagstring 'x{}' 'echo {}; echo e' ::: a b", &[]),
+    ("parallel -k --plus -S 1/alpha --tag 'echo {} {host} {sshlogin} {%c}' ::: a.c 'b c'", &[]),
     ("parallel -k --dry-run -S 1/alpha echo x{}y ::: a 'b c'", &[]),
 ];
 

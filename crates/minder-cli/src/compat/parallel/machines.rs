@@ -78,6 +78,17 @@ fn push_hosts(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
     Ok(())
 }
 
+/// Returns the shell line with `{host}` and `{sshlogin}` of `--plus` as the variables that have these names
+/// on other machines. That is what GNU parallel replaces them by.
+pub(super) fn with_names(args: &ParallelArgs, line: OsString) -> OsString {
+    if args.hosts().is_empty() || !args.has_run_flag("--plus") {
+        return line;
+    }
+    let Some(text) = line.to_str() else { return line };
+    let text = text.replace("{host}", "${PARALLEL_SSHHOST}").replace("{sshlogin}", "${PARALLEL_SSHLOGIN}");
+    text.into()
+}
+
 /// Returns whether the command runs on each machine with all sets of arguments, one after the other.
 pub(super) fn is_on_all(args: &ParallelArgs) -> bool {
     args.has(OptionKey::OnAll) || args.has(OptionKey::NonAll)

@@ -7,7 +7,7 @@ use minder_os::encoding::os_string_from_encoded;
 
 use super::super::warning::warn;
 use super::args::{ParallelArgs, flag_with_value, reject_perl};
-use super::machines::{is_on_all, push_machine_flags};
+use super::machines::{is_on_all, push_machine_flags, with_names};
 use super::options::OptionKey;
 use super::profile;
 use crate::escapes::{EscapeSet, unescape};
@@ -251,7 +251,7 @@ fn push_command(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
         command => {
             let line = command.join(OsStr::new(" "));
             reject_perl(&line)?;
-            vec![line]
+            vec![with_names(args, line)]
         }
     };
     out.push("--".into());
