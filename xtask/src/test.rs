@@ -352,12 +352,14 @@ fn tidy(_: &Options) -> Result<Done> {
     Ok(Done::default())
 }
 
-/// Programs that tests use: GNU parallel, whose command line `minder` accepts; a terminal and a pager;
+/// Programs that tests use: GNU parallel, whose command line `minder` accepts, and the one by which it sends
+/// files to other machines; a terminal and a pager;
 /// readers of manual pages, completions and databases; counters of instructions and processes; the
 /// shells whose quoting is known, and one that hosts may have; another clock. A Debian without any of them
 /// has the other programs.
-const PEERS: [install::Program; 16] = [
+const PEERS: [install::Program; 17] = [
     install::Program { name: "parallel", package: "parallel" },
+    install::Program { name: "rsync", package: "rsync" },
     install::Program { name: "make", package: "make" },
     install::Program { name: "less", package: "less" },
     install::PS,
