@@ -4,10 +4,10 @@ use super::super::checked_jobs::{
     CheckedRun, arguments, end, kill_coordinators, script, signal_all, wait_for_starts,
     waits_for_coordinators,
 };
-use super::networks::{Network, ip};
-use super::sshd::{Hosts, Setup, first_of, wait_until};
+use super::networks::{Network, hosts_with_clock, ip};
+use super::sshd::{Hosts, first_of, wait_until};
 use super::*;
-use crate::support::{nap, skip};
+use crate::support::nap;
 
 /// What is lost has at most these jobs without a result: those that run, and those that a host has in
 /// advance, which are those of a quarter of a second.
@@ -30,12 +30,7 @@ fn check(hosts: &Hosts, shown: &str, shown_max: u64, again_max: u64) {
 #[test]
 #[ignore = "10,000 jobs, and waits until jobs are dead for certain: cargo xtask cluster"]
 fn ten_thousand_jobs_survive_a_killed_agent_a_stopped_one_and_a_clock_an_hour_off() {
-    let library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
-    if !Path::new(library).exists() {
-        return skip(format_args!("needs faketime (apt-get install faketime)"));
-    }
-    let env = format!("LD_PRELOAD={library} FAKETIME=+1h");
-    let Some(hosts) = Hosts::with(Setup { env: &env, ..Setup::default() }) else { return };
+    let Some(hosts) = hosts_with_clock("+1h") else { return };
     let run = start(&hosts, "ssh:2/alpha,2/beta,2/:", "");
     wait_for_starts(hosts.dir(), 1000);
     let mut agents = hosts.remote();
@@ -69,15 +64,10 @@ fn ten_thousand_jobs_survive_killed_connections_and_coordinators() {
 /// something with the network, and checks the run.
 fn in_a_network(slots: u32, change: impl FnOnce(&str, &Hosts)) {
     let Some(network) = Network::create() else { return };
-    let Network { name, address } = &network;
-    let server = format!("ListenAddress {address}.2");
-    let client = format!("Host alpha\n  HostName {address}.2");
-    let enter = ["ip", "netns", "exec", name.as_str()];
-    let setup = Setup { server: &server, client: &client, enter: &enter, ..Setup::default() };
-    let Some(hosts) = Hosts::with(setup) else { return };
+    let Some(hosts) = network.hosts() else { return };
     let run = start(&hosts, &format!("ssh:4/alpha,{slots}/:"), "sleep 0.02;");
     wait_for_starts(hosts.dir(), 500);
-    change(name, &hosts);
+    change(&network.name, &hosts);
     let ended = end(run).exit_code(0);
     check(&hosts, &ended.text(), 0, LOST_MAX);
 }

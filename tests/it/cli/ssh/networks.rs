@@ -35,6 +35,15 @@ impl Network {
         }
         is_made.then_some(network)
     }
+
+    /// Starts hosts of which `alpha` is in this network.
+    pub(super) fn hosts(&self) -> Option<Hosts> {
+        let Self { name, address } = self;
+        let server = format!("ListenAddress {address}.2");
+        let client = format!("Host alpha\n  HostName {address}.2");
+        let enter = ["ip", "netns", "exec", name.as_str()];
+        Hosts::with(Setup { server: &server, client: &client, enter: &enter, ..Setup::default() })
+    }
 }
 
 impl Drop for Network {
@@ -59,12 +68,8 @@ fn succeeds(program: &str, line: &str) -> bool {
 #[ignore = "waits until a host is lost: 25 s"]
 fn host_whose_network_is_cut_is_lost_after_20_s() {
     let Some(network) = Network::create() else { return };
-    let Network { name, address } = &network;
-    let server = format!("ListenAddress {address}.2");
-    let client = format!("Host alpha\n  HostName {address}.2");
-    let enter = ["ip", "netns", "exec", name.as_str()];
-    let setup = Setup { server: &server, client: &client, enter: &enter, ..Setup::default() };
-    let Some(hosts) = Hosts::with(setup) else { return };
+    let Some(hosts) = network.hosts() else { return };
+    let name = &network.name;
     let jobs: Vec<String> = (1..=8).map(|job| job.to_string()).collect();
     // Those of this machine wait for the job of the host.
     let script = format!(
@@ -94,7 +99,7 @@ fn host_whose_network_is_cut_is_lost_after_20_s() {
 #[ignore = "sends for longer than a host may be silent: a minute"]
 fn slow_network_with_long_queues_is_not_a_lost_host() {
     let Some(network) = Network::create() else { return };
-    let Network { name, address } = &network;
+    let name = &network.name;
     // A queue of 4 MB is one of 16 s, and a host is lost after 12 s without an answer.
     let slow = "root tbf rate 2mbit burst 16kb limit 4mb";
     if !succeeds("tc", &format!("qdisc add dev {name} {slow}"))
@@ -102,11 +107,7 @@ fn slow_network_with_long_queues_is_not_a_lost_host() {
     {
         return skip(format_args!("needs tc (apt-get install iproute2)"));
     }
-    let server = format!("ListenAddress {address}.2");
-    let client = format!("Host alpha\n  HostName {address}.2");
-    let enter = ["ip", "netns", "exec", name.as_str()];
-    let setup = Setup { server: &server, client: &client, enter: &enter, ..Setup::default() };
-    let Some(hosts) = Hosts::with(setup) else { return };
+    let Some(hosts) = network.hosts() else { return };
     let bytes = vec![b'x'; 6 << 20];
     std::fs::write(hosts.dir().join("here/file"), &bytes).expect("write file");
     let mut run = hosts.on("ssh:alpha", "--transfer --quiet");
@@ -116,16 +117,22 @@ fn slow_network_with_long_queues_is_not_a_lost_host() {
     hosts.expect_nothing_left();
 }
 
-#[test]
-fn clocks_of_hosts_are_not_compared() {
+/// Starts hosts whose clocks are shifted.
+pub(super) fn hosts_with_clock(shift: &str) -> Option<Hosts> {
     // The library of faketime, with both clocks. Each process on the host has it.
     let library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
     if !Path::new(library).exists() {
-        return skip(format_args!("needs faketime (apt-get install faketime)"));
+        skip(format_args!("needs faketime (apt-get install faketime)"));
+        return None;
     }
+    let env = format!("LD_PRELOAD={library} FAKETIME={shift}");
+    Hosts::with(Setup { env: &env, ..Setup::default() })
+}
+
+#[test]
+fn clocks_of_hosts_are_not_compared() {
     for shift in ["-1h", "+1h"] {
-        let env = format!("LD_PRELOAD={library} FAKETIME={shift}");
-        let Some(hosts) = Hosts::with(Setup { env: &env, ..Setup::default() }) else { return };
+        let Some(hosts) = hosts_with_clock(shift) else { return };
         let script = "echo {}; sleep 0.1; date +%s >>dates";
         let ended = hosts.run("-k --quiet", script, &["1", "2", "3", "4"]).wait().exit_code(0);
         assert_eq!(ended.text(), "1\n2\n3\n4\n", "{shift}");
