@@ -25,6 +25,7 @@ use rustix::time::Timespec;
 
 use super::descendants::{DescendantFinder, ProcStat, read_stat_of};
 use super::process::read_signal;
+use crate::sys::process_tree::is_forking;
 
 /// The tree to kill, and the means to find and kill it.
 #[derive(Debug)]
@@ -246,7 +247,8 @@ impl TreeKiller<'_> {
 /// continued, or is not waited for any longer.
 fn is_still(pid: i32, since: Instant) -> bool {
     read_stat_of(pid).is_none_or(|stat: ProcStat| {
-        stat.is_still() || stat.exiting || (stat.waits_in_kernel() && since.elapsed() >= STOP_MAX_IN_KERNEL)
+        let is_late = || since.elapsed() >= STOP_MAX_IN_KERNEL && !is_forking(pid);
+        stat.is_still() || stat.exiting || (stat.waits_in_kernel() && is_late())
     })
 }
 

@@ -17,8 +17,8 @@ mod windows;
 pub(crate) use self::no_table::TreeTable;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(in crate::sys) use self::proc::{
-    Entry as ProcEntry, PF_EXITING, each as each_process, each_newer as each_newer_process, newest_pid,
-    signal as signal_process, why_no_table,
+    Entry as ProcEntry, PF_EXITING, each as each_process, each_newer as each_newer_process, is_forking,
+    newest_pid, signal as signal_process, why_no_table,
 };
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use self::search::TreeTable;

@@ -229,10 +229,10 @@ pub(super) fn wait_stopped(
 ) {
     for pid in processes {
         let since = Instant::now();
-        while let Ok(Some(process)) = entry(pid)
+        while !busy.contains(&pid)
+            && let Ok(Some(process)) = entry(pid)
             && !process.exiting
             && !matches!(process.state, b'T' | b't')
-            && !busy.contains(&pid)
             && Instant::now() < until
         {
             let is_in_kernel = matches!(process.state, b'D' | b'Z');
@@ -248,7 +248,7 @@ pub(super) fn wait_stopped(
 /// a tenth of a second and longer on a busy machine, and then starts a process. The name of the function
 /// in which it waits (`wchan`, proc(5)) says so: `dup_mmap`, `copy_process`, `anon_vma_fork`,
 /// `cgroup_css_set_fork`.
-fn is_forking(pid: libc::pid_t) -> bool {
+pub(in crate::sys) fn is_forking(pid: libc::pid_t) -> bool {
     let function = fs::read(format!("/proc/{pid}/wchan")).unwrap_or_default();
     let parts: [&[u8]; 4] = [b"dup_", b"copy_", b"anon_vma_", b"cgroup_"];
     parts.iter().any(|part| function.starts_with(part))
