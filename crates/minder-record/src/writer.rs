@@ -305,10 +305,10 @@ impl RunLock {
 /// Locks a run. Returns `None` if another process still has the lock after [`LOCK_TIMEOUT`].
 fn lock_with_timeout(dir: &Path) -> Result<Option<File>> {
     let until = Instant::now() + LOCK_TIMEOUT;
+    // The last holder of a run on agents is known without a lock.
+    let lock = if dir.join(HOLDERS).exists() { store::lock_if_possible } else { store::lock };
     loop {
-        // The last holder of a run on agents is known without a lock.
-        let has_holder = dir.join(HOLDERS).exists();
-        let lock = if has_holder { store::lock_if_possible(dir)? } else { store::lock(dir)? };
+        let lock = lock(dir)?;
         if lock.is_some() || Instant::now() >= until {
             return Ok(lock);
         }

@@ -17,7 +17,7 @@ use minder_record::agents::AgentKey;
 use minder_record::writer::JournalWriter;
 
 use crate::config::{AgentConfig, RunConfig};
-use crate::patience::retry;
+use crate::patience::retry_unless_synced;
 use crate::served::Served;
 use crate::text::os_error_text;
 
@@ -103,8 +103,7 @@ impl Agent {
     /// # Errors
     /// The journal cannot be written.
     pub(crate) fn append(&self, lines: &[u8]) -> io::Result<()> {
-        // If waiting for the disk fails, the lines are there, and must not be appended again.
-        if self.syncs { self.journal.append(lines) } else { retry(|| self.journal.append(lines)) }
+        retry_unless_synced(self.syncs, || self.journal.append(lines))
     }
 
     /// Takes how many agents share the directory of the run.

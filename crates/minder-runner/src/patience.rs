@@ -10,6 +10,15 @@ pub(crate) const ERROR_MAX: Duration = Duration::from_secs(30);
 /// The time between two tries.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// Writes, and tries again as [`retry`] does, unless each step waits for the disk: if that fails, it is not
+/// known what is written, and nothing must be written twice.
+///
+/// # Errors
+/// The last one.
+pub(crate) fn retry_unless_synced<T>(syncs: bool, mut write: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    if syncs { write() } else { retry(write) }
+}
+
 /// Tries something again as long as it fails, for at most [`ERROR_MAX`].
 ///
 /// # Errors

@@ -25,7 +25,7 @@ use crate::output::store::AppendFile;
 use crate::output::store::FinishedJob;
 use crate::output::store::JobFile;
 use crate::output::stored::{OutputCopy, StoredFile};
-use crate::patience::retry;
+use crate::patience::retry_unless_synced;
 use crate::resume::ResumeFilter;
 use crate::run_holder::{self, RunHolder};
 use crate::text::format_error;
@@ -466,14 +466,13 @@ impl RunRecorder {
         format!("cannot make a file for output in `{}`: {}", self.dir.display(), os_error_text(error))
     }
 
-    /// Writes to the record. In a run on agents, an error may pass. If each step waits for the disk, it is
-    /// not known what is written then, so nothing is tried again.
+    /// Writes to the record. In a run on agents, an error may pass.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn try_patiently<T>(&self, write: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-        let mut write = write;
-        if !self.sync && (self.agent.is_some() || self.holder.is_some()) { retry(write) } else { write() }
+    pub(crate) fn try_patiently<T>(&self, mut write: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        let is_on_agents = self.agent.is_some() || self.holder.is_some();
+        if is_on_agents { retry_unless_synced(self.sync, write) } else { write() }
     }
 
     pub(crate) fn syncs(&self) -> bool {
