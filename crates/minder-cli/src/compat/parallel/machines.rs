@@ -79,9 +79,10 @@ fn push_hosts(args: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
 }
 
 /// Returns the shell line with `{host}` and `{sshlogin}` of `--plus` as the variables that have these names
-/// on other machines. That is what GNU parallel replaces them by.
+/// on other machines. That is what GNU parallel replaces them by. A column or `--rpl` may have these names.
 pub(super) fn with_names(args: &ParallelArgs, line: OsString) -> OsString {
-    if args.hosts().is_empty() || !args.has_run_flag("--plus") {
+    let may_be_others = args.has_run_flag("--header") || !args.values(OptionKey::Rpl).is_empty();
+    if args.hosts().is_empty() || !args.has_run_flag("--plus") || may_be_others {
         return line;
     }
     let Some(text) = line.to_str() else { return line };

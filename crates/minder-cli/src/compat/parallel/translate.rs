@@ -411,4 +411,13 @@ mod tests {
         }
         assert_eq!(translated("--rpl {t}~{/.}-t.png echo {t}"), "--rpl={t} {/.}-t.png -- echo {t}");
     }
+
+    #[test]
+    fn names_of_machines_are_variables_unless_columns_may_have_them() {
+        let named = "--plus --on=ssh:a -- echo ${PARALLEL_SSHHOST} ${PARALLEL_SSHLOGIN}";
+        assert_eq!(translated("--plus -S a echo {host} {sshlogin}"), named);
+        for line in ["--plus echo {host}", "-S a echo {host}", "--plus --header : -S a echo {host}"] {
+            assert!(translated(line).ends_with("-- echo {host}"), "{line}: {}", translated(line));
+        }
+    }
 }
